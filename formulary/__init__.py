@@ -1,0 +1,56 @@
+"""Sixteen Psi's book of formulas: what is true, once, with units, sources and derivations."""
+
+import importlib
+
+from .claim import Claim
+from .convention import Alternative, Convention
+from .derivation import Derivation, DerivationError, tex
+from .formula import FORMULAS, Formula, define
+from .judge import Outcome, Verdict, judge
+from .ledger import Balance, Ledger
+from .quantity import GLOSSARY, InputError, Quantity, look_up, nearest, quantity
+from .units import UnitError
+
+SUBJECTS = ("memory",)
+
+
+def load_all():
+    """Import every subject, so that the catalogue is whole; returns it, name to Formula."""
+    for subject in SUBJECTS:
+        importlib.import_module(f"{__name__}.{subject}")
+    return FORMULAS
+
+
+def formula(name):
+    """The formula of that name. Raises InputError with the nearest names if there is none."""
+    if name not in load_all():
+        raise InputError(f"no formula is called {name!r}{nearest(name, FORMULAS)}; `psi formula list` shows them all")
+    return FORMULAS[name]
+
+
+__all__ = [
+    "FORMULAS",
+    "GLOSSARY",
+    "SUBJECTS",
+    "Alternative",
+    "Balance",
+    "Claim",
+    "Convention",
+    "Derivation",
+    "DerivationError",
+    "Formula",
+    "InputError",
+    "Ledger",
+    "Outcome",
+    "Quantity",
+    "UnitError",
+    "Verdict",
+    "define",
+    "formula",
+    "judge",
+    "load_all",
+    "look_up",
+    "nearest",
+    "quantity",
+    "tex",
+]

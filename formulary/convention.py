@@ -1,0 +1,49 @@
+"""Named alternatives that people mean by the same word, and who uses which."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .quantity import InputError, nearest
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One way to count: `values` of the glossary's quantities, or a whole `formula`, and who counts so."""
+
+    name: str
+    meaning: str
+    who: str
+    values: Mapping = field(default_factory=dict)
+    formula: object = None
+
+
+@dataclass(frozen=True)
+class Convention:
+    """A question that sources answer differently, and the answers; the first one is ours."""
+
+    name: str
+    question: str
+    alternatives: tuple
+
+    def __post_init__(self):
+        names = [alternative.name for alternative in self.alternatives]
+        if len(set(names)) != len(names) or not names:
+            raise ValueError(f"convention {self.name} needs alternatives with different names, not {names}")
+
+    @property
+    def default(self):
+        return self.alternatives[0]
+
+    def __getitem__(self, name):
+        for alternative in self.alternatives:
+            if alternative.name == name:
+                return alternative
+        names = [alternative.name for alternative in self.alternatives]
+        raise InputError(f"convention {self.name} has no {name!r}{nearest(name, names)} (it has {', '.join(names)})")
+
+    def __contains__(self, name):
+        return any(alternative.name == name for alternative in self.alternatives)
+
+    def _repr_markdown_(self):
+        rows = [f"| {a.name} | {a.meaning} | {a.who} |" for a in self.alternatives]
+        return "\n".join([f"**{self.question}**\n", "| convention | meaning | used by |", "|---|---|---|", *rows])

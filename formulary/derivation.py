@@ -1,0 +1,132 @@
+"""A derivation: steps from assumptions to a formula, each checked by sympy to follow from the step before.
+
+    Derivation("each rank sends one block a round", rounds * block)
+        .substitute("k-1 rounds of S/k", {rounds: k - 1, block: S / k}, (k - 1) * S / k)
+
+Every step states the expression it arrives at; the operation computes what it ought to be. If the two differ,
+the definition raises DerivationError, so a wrong derivation cannot be imported.
+"""
+
+import random
+from dataclasses import dataclass
+
+import sympy as sp
+
+from .quantity import GLOSSARY, unit_of
+from .units import BASE_UNITS, dimension, without_units
+
+
+class DerivationError(ValueError):
+    """A step that does not follow from the one before it."""
+
+
+@dataclass(frozen=True)
+class Step:
+    because: str
+    expr: sp.Expr
+    operation: str = ""
+
+
+class Derivation:
+    """Steps that lead from a first expression to `.expr`; every method adds one checked step and returns a new derivation."""
+
+    def __init__(self, because, expr, *, before=()):
+        self.steps = (*before, because if isinstance(because, Step) else Step(because, sp.sympify(expr)))
+        dimension(self.expr, unit_of)
+
+    @property
+    def expr(self):
+        return self.steps[-1].expr
+
+    def rewrite(self, because, expr):
+        """The same value in another form."""
+        return self._then(because, expr, self.expr.doit(), "rewritten")
+
+    def add(self, because, term, expr):
+        """One more term."""
+        return self._then(because, expr, self.expr + term, f"plus ${tex(term)}$")
+
+    def multiply(self, because, factor, expr):
+        """One more factor."""
+        return self._then(because, expr, self.expr * factor, f"times ${tex(factor)}$")
+
+    def substitute(self, because, known, expr):
+        """Symbols replaced by what an assumption or another formula says they are; formulas may be passed as a list."""
+        if not isinstance(known, dict):
+            known = {formula.result: formula.expr for formula in known}
+        says = ", ".join(f"{tex(old)} = {tex(new)}" for old, new in known.items())
+        return self._then(because, expr, self.expr.subs(known, simultaneous=True), f"with ${says}$")
+
+    def limit(self, because, symbol, to, expr):
+        """The limit as `symbol` goes to `to`."""
+        return self._then(because, expr, sp.limit(self.expr, symbol, to), rf"as ${tex(symbol)} \to {tex(sp.sympify(to))}$")
+
+    def differentiate(self, because, symbol, expr):
+        """The derivative by `symbol`."""
+        return self._then(because, expr, self.expr.diff(symbol), rf"$\partial/\partial {tex(symbol)}$")
+
+    def stationary(self, because, symbol, expr):
+        """The value of `symbol` at which the expression so far, its cost, stops falling."""
+        return self._solved(because, symbol, self.expr.diff(symbol), expr, rf"$\partial/\partial {tex(symbol)} = 0$")
+
+    def solve(self, because, symbol, equals, expr):
+        """The value of `symbol` for which the expression so far equals `equals`."""
+        return self._solved(because, symbol, self.expr - equals, expr, f"set equal to ${tex(sp.sympify(equals))}$")
+
+    def _solved(self, because, symbol, zero, expr, operation):
+        roots = sp.solve(zero, symbol)
+        fitting = [root for root in roots if same(root, expr)]
+        if not fitting:
+            raise DerivationError(f"{because!r}: the roots for {symbol} are {roots}, not {expr}")
+        return self._then(because, expr, expr, f"{operation}, solved for ${tex(symbol)}$")
+
+    def _then(self, because, stated, follows, operation):
+        stated = sp.sympify(stated)
+        if not same(stated, follows):
+            raise DerivationError(f"{because!r}: {stated} does not follow; {operation} gives {follows}")
+        return Derivation(Step(because, stated, operation), None, before=self.steps)
+
+    def _repr_markdown_(self):
+        lines = [
+            f"{i}. {s.because}{f' ({s.operation})' if s.operation else ''}:\n   $${tex(s.expr)}$$" for i, s in enumerate(self.steps, 1)
+        ]
+        return "\n".join(lines)
+
+
+def same(one, other, probes=8):
+    """Whether two expressions are equal: refuted by exact random points, else proved by sympy where it can.
+
+    Points are drawn in the spans the symbols live in, from a fixed seed. An expression that agrees at every point
+    and that sympy cannot simplify to zero (Max, Piecewise and ceiling rarely do) counts as the same.
+    """
+    one, other = without_units(sp.sympify(one)), without_units(sp.sympify(other))
+    if one == other:
+        return True
+    draw = random.Random(16)
+    symbols = sorted(one.free_symbols | other.free_symbols, key=str)
+    points = [{symbol: _draw(symbol, draw) for symbol in symbols} for _ in range(probes)]
+    return all(_equal_at(one, other, point) for point in points)
+
+
+def _draw(symbol, draw):
+    """An exact value for a symbol: one of its choices, or a small integer, or a fraction."""
+    choices = GLOSSARY[symbol.name].choices if symbol.name in GLOSSARY else ()
+    if choices:
+        return sp.Integer(draw.choice(choices))
+    return sp.Integer(draw.randint(2, 97)) if symbol.is_integer else sp.Rational(draw.randint(1, 997), draw.randint(2, 89))
+
+
+def _equal_at(one, other, point):
+    left, right = one.subs(point).doit(), other.subs(point).doit()
+    if left == right:
+        return True
+    difference = sp.N(left - right, 30)
+    scale = abs(sp.N(left, 30)) + abs(sp.N(right, 30))
+    return bool(difference.is_number and difference.is_finite and abs(difference) <= scale * sp.Float("1e-20"))
+
+
+def tex(expr):
+    """TeX with the glossary's letters; base units upright."""
+    letters = {q.symbol: q.tex for q in GLOSSARY.values()}
+    units = {unit: rf"\,\mathrm{{{short}}}\," for unit, short in zip(BASE_UNITS, ("B", "FLOP", "token", "s", "\\$", "J"), strict=True)}
+    return sp.latex(sp.sympify(expr), symbol_names=letters | units)

@@ -1,0 +1,232 @@
+"""A formula: one sympy expression for one quantity. Its TeX, number, JavaScript and worked line are views of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import sympy as sp
+
+from . import amounts
+from .derivation import Derivation, DerivationError, same, tex
+from .quantity import InputError, Quantity, look_up, nearest, unit_of
+from .units import ANY, UnitError, dimension, spell, without_units
+
+
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """`result` equals `expr`, according to `source`, under `assumptions`.
+
+    expr: sympy expression over glossary symbols; may be left out when a `derivation` ends in it.
+    conventions: the choices its value depends on; each one's first alternative fills inputs not given.
+    empirical: why there is no derivation, where the formula is a fit and not a consequence.
+    Raises UnitError if the two sides differ in dimension, DerivationError if the derivation ends elsewhere.
+    """
+
+    result: sp.Symbol
+    expr: sp.Expr = None
+    source: str = ""
+    name: str = ""
+    assumptions: tuple = ()
+    conventions: tuple = ()
+    derivation: Derivation | None = None
+    empirical: str = ""
+    covers: tuple = ()
+    chapter: int | None = None
+    fixed: Mapping = field(default_factory=dict)
+    quantity: Quantity = None
+
+    def __post_init__(self):
+        put = lambda name, value: object.__setattr__(self, name, value)
+        put("quantity", self.quantity or look_up(self.result))
+        put("name", self.name or self.quantity.name)
+        put("expr", sp.sympify(self.derivation.expr if self.expr is None else self.expr))
+        if self.derivation is not None and not same(self.derivation.expr, self.expr):
+            raise DerivationError(f"{self.name}: the derivation ends in {self.derivation.expr}, not in {self.expr}")
+        found = dimension(self.expr, unit_of)
+        if found not in (ANY, self.unit):
+            raise UnitError(f"{self.name} is in {spell(self.unit)}, but its expression is in {spell(found)}")
+
+    @property
+    def unit(self):
+        return self.quantity.unit
+
+    @cached_property
+    def inputs(self):
+        """The quantities the expression needs, by name, in alphabetical order."""
+        symbols = without_units(self.expr).free_symbols
+        return {s.name: look_up(s) for s in sorted(symbols, key=str)}
+
+    @cached_property
+    def defaults(self):
+        """Values of inputs that a convention supplies when the caller does not."""
+        values = {k: v for convention in self.conventions for k, v in convention.default.values.items()}
+        return {k: v for k, v in values.items() if k in self.inputs}
+
+    # --- as a number -------------------------------------------------------------------------------------------
+
+    def __call__(self, **values):
+        """The value in base units (bytes, seconds, FLOP, …): int or float, or a float64 array if an input is one."""
+        values = self.accept(values)
+        if any(isinstance(value, np.ndarray) for value in values.values()):
+            return np.broadcast_arrays(self._numpy(**values), *values.values())[0]
+        return self._finite(values)
+
+    def accept(self, values, *, extra=False):
+        """`values` checked and completed by the conventions' defaults. With `extra`, other names are let through."""
+        unknown = [] if extra else [name for name in values if name not in self.inputs]
+        if unknown:
+            raise InputError(f"{self.name} takes no {unknown[0]!r}{nearest(unknown[0], self.inputs)}; {self._wants()}")
+        values = {**self.defaults, **{k: v for k, v in values.items() if k in self.inputs}}
+        missing = [name for name in self.inputs if name not in values]
+        if missing:
+            raise InputError(f"{self.name} lacks {', '.join(missing)}; {self._wants()}")
+        return {name: quantity.accept(values[name]) for name, quantity in self.inputs.items()}
+
+    def _wants(self):
+        return f"it takes {', '.join(self.inputs) or 'nothing'}"
+
+    def _finite(self, values):
+        try:
+            value = self._python(**values)
+            if np.isfinite(value):
+                return value
+        except (ZeroDivisionError, OverflowError, ValueError, TypeError):
+            pass
+        given = ", ".join(f"{name}={value}" for name, value in values.items())
+        raise InputError(f"{self.name} has no finite value at {given}")
+
+    @cached_property
+    def _python(self):
+        return sp.lambdify(list(self.inputs), without_units(self.expr), modules="math")
+
+    @cached_property
+    def _numpy(self):
+        return sp.lambdify(list(self.inputs), without_units(self.expr), modules="numpy")
+
+    def amount(self, scale=None, digits=4, **values):
+        """The value with its unit, as text: `38.5 GB`; `scale="GiB"` shows another unit."""
+        return amounts.write(self(**values), self.unit, digits, scale)
+
+    # --- as another formula ------------------------------------------------------------------------------------
+
+    def given(self, **values):
+        """The formula with some inputs filled in; units stay with the numbers."""
+        known = self._accept_some(values)
+        filled = {look_up(name).symbol: sp.nsimplify(value) * look_up(name).unit for name, value in known.items()}
+        return self._view(self.expr.subs(filled), fixed={**self.fixed, **known})
+
+    def _accept_some(self, values):
+        unknown = [name for name in values if name not in self.inputs]
+        if unknown:
+            raise InputError(f"{self.name} takes no {unknown[0]!r}{nearest(unknown[0], self.inputs)}; {self._wants()}")
+        return {name: self.inputs[name].accept(value) for name, value in values.items()}
+
+    def under(self, *alternatives):
+        """The formula with conventions chosen: `state_bytes.under("fp32_adam")`."""
+        return self.given(**{k: v for name in alternatives for k, v in self._alternative(name).values.items() if k in self.inputs})
+
+    def _alternative(self, name):
+        for convention in self.conventions:
+            if name in convention:
+                return convention[name]
+        known = [a.name for convention in self.conventions for a in convention.alternatives]
+        raise InputError(f"{self.name} has no convention {name!r}{nearest(name, known)} (it has {', '.join(known) or 'none'})")
+
+    def by_convention(self):
+        """The formula with the book's own conventions filled in."""
+        return self.given(**self.defaults) if self.defaults else self
+
+    def limit(self, name, to):
+        """What the formula tends to as input `name` goes to `to` (a number or `sympy.oo`)."""
+        return self._view(sp.limit(self.expr, self._input(name).symbol, to))
+
+    def solve_for(self, name):
+        """The formula turned round: input `name` as a function of this formula's result and the other inputs."""
+        wanted = self._input(name)
+        roots = sp.solve(self.expr - self.quantity.symbol, wanted.symbol)
+        if len(roots) != 1:
+            raise InputError(f"{self.name} has {len(roots)} solutions for {name}: {roots}")
+        return replace(self, result=wanted.symbol, quantity=wanted, expr=roots[0], derivation=None, name=f"{name} from {self.name}")
+
+    def derivative(self, name):
+        """How fast the result changes with input `name`."""
+        by = self._input(name)
+        rate = Quantity(
+            sp.Symbol(f"d_{self.name}_d_{name}"),
+            rf"\frac{{\partial {self.quantity.tex}}}{{\partial {by.tex}}}",
+            self.unit / by.unit,
+            f"change of {self.quantity.meaning} per unit of {by.meaning}",
+        )
+        return replace(self, result=rate.symbol, quantity=rate, expr=self.expr.diff(by.symbol), derivation=None, name=rate.name)
+
+    def _input(self, name):
+        if str(name) not in self.inputs:
+            raise InputError(f"{self.name} takes no {str(name)!r}{nearest(name, self.inputs)}; {self._wants()}")
+        return self.inputs[str(name)]
+
+    def _view(self, expr, **changes):
+        return replace(self, expr=expr, derivation=None, **changes)
+
+    # --- as text -----------------------------------------------------------------------------------------------
+
+    @property
+    def latex(self):
+        return f"{self.quantity.tex} = {tex(self.expr)}"
+
+    def worked(self, **values):
+        """TeX of the whole calculation: symbols, then the numbers in their places, then the value with its unit."""
+        values = self.accept(values)
+        readable = self._readable(values)
+        names = {q.symbol: rf"\mathbf{{{_short(values[n])}}}" for n, q in readable.inputs.items()}
+        filled = sp.latex(without_units(readable.expr), symbol_names=names, mul_symbol="times")
+        return rf"{self.quantity.tex} = {tex(readable.expr)} = {filled} = {_tex_amount(self(**values), self.unit)}"
+
+    def worked_text(self, **values):
+        """The same line in plain characters."""
+        values = self.accept(values)
+        readable = self._readable(values)
+        names = {q.symbol: sp.Symbol(_short(values[n])) for n, q in readable.inputs.items()}
+        symbolic, numeric = (str(without_units(e)) for e in (readable.expr, without_units(readable.expr).xreplace(names)))
+        return f"{self.name} = {symbolic} = {numeric} = {amounts.write(self(**values), self.unit, 6)}"
+
+    def _readable(self, values):
+        """The formula with what is no variable of the story (choices, the convention's constants) filled in."""
+        settled = {n: values[n] for n, q in self.inputs.items() if q.choices or n in self.defaults}
+        return self.given(**settled) if settled else self
+
+    def table(self):
+        """Rows (TeX letter, name, unit, meaning) of the inputs."""
+        return [(f"${q.tex}$", q.name, spell(q.unit), q.meaning) for q in self.inputs.values()]
+
+    @cached_property
+    def javascript(self):
+        """A JavaScript expression over the inputs' names, equal to the formula with units weighing 1."""
+        return " ".join(sp.jscode(without_units(self.expr), strict=True).split())
+
+    def _repr_latex_(self):
+        return f"$${self.latex}$$"
+
+
+def _short(value):
+    return amounts.number(value).replace(",", "") if abs(value) < 1e4 else f"{value:.6g}".replace("e+", "e").replace("e0", "e")
+
+
+def _tex_amount(value, unit):
+    text = amounts.write(value, unit, 6)
+    figure, _, name = text.partition(" ")
+    return figure.replace(",", "{,}") + (rf"\,\mathrm{{{name}}}" if name else "")
+
+
+FORMULAS: dict[str, Formula] = {}
+
+
+def define(result=None, expr=None, **details):
+    """Make a Formula and enter it into the catalogue under its name. Raises ValueError if the name is taken."""
+    made = Formula(result, expr, **details)
+    if made.name in FORMULAS:
+        raise ValueError(f"formula {made.name!r} is already defined")
+    if not made.source:
+        raise ValueError(f"formula {made.name!r} has no source")
+    FORMULAS[made.name] = made
+    return made

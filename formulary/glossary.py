@@ -1,0 +1,64 @@
+"""Every quantity of the book, once. One word for one idea; the letter lives here and nowhere else.
+
+Letters are not reused: parameters are Psi, ranks are k (never N, which sources use for both). Data tables only.
+"""
+
+from .quantity import quantity
+from .units import BYTE, FLOP, PURE, SECOND, TOKEN
+
+# The model
+num_params = quantity("num_params", r"\Psi", PURE, "number of parameters", (10**8, 2 * 10**11), integer=True)
+num_layers = quantity("num_layers", "L", PURE, "Transformer layers", (1, 128), integer=True)
+hidden_size = quantity("hidden_size", "h", PURE, "width of the residual stream", (256, 20480), integer=True)
+num_heads = quantity("num_heads", "a", PURE, "attention heads", (1, 160), integer=True)
+num_kv_heads = quantity("num_kv_heads", r"a_{\mathrm{kv}}", PURE, "key-value heads", (1, 160), integer=True)
+head_dim = quantity("head_dim", "d", PURE, "width of one attention head", (32, 256), integer=True)
+ffn_size = quantity("ffn_size", "f", PURE, "width of the feed-forward layer", (1024, 65536), integer=True)
+vocab_size = quantity("vocab_size", "v", PURE, "vocabulary size", (1000, 300_000), integer=True)
+
+# The batch
+seq_length = quantity("seq_length", "s", TOKEN, "tokens of one sequence", (512, 131072), integer=True)
+micro_batch = quantity("micro_batch", "b", PURE, "sequences of one micro-batch", (1, 64), integer=True)
+accumulation_steps = quantity("accumulation_steps", "K", PURE, "micro-batches accumulated per optimizer step", (1, 64), integer=True)
+global_batch = quantity("global_batch", "B", PURE, "sequences per optimizer step", (1, 8192), integer=True)
+
+# The machine and how it is divided
+num_gpus = quantity("num_gpus", "n", PURE, "GPUs in all", (1, 16384), integer=True)
+world_size = quantity("world_size", "k", PURE, "data-parallel ranks", (1, 1024), integer=True)
+tensor_parallel = quantity("tensor_parallel", "t", PURE, "tensor-parallel ranks", (1, 16), integer=True)
+num_stages = quantity("num_stages", "P", PURE, "pipeline stages", (1, 64), integer=True)
+num_micro_batches = quantity("num_micro_batches", "M", PURE, "micro-batches in one pipeline step", (1, 256), integer=True)
+chunks_per_stage = quantity("chunks_per_stage", "V", PURE, "model chunks per stage (interleaving)", (1, 8), integer=True)
+context_parallel = quantity("context_parallel", "c", PURE, "context-parallel ranks", (1, 64), integer=True)
+memory_capacity = quantity("memory_capacity", "C", BYTE, "memory of one card", (16 * 10**9, 192 * 10**9))
+peak_flop_per_s = quantity("peak_flop_per_s", "F", FLOP / SECOND, "dense peak of one card", (10**13, 3 * 10**15))
+bandwidth = quantity("bandwidth", r"\beta", BYTE / SECOND, "bandwidth per rank and direction", (10**9, 10**12))
+latency = quantity("latency", r"\alpha", SECOND, "time before a message's first byte", (10**-6, 10**-4))
+message_bytes = quantity("message_bytes", "S", BYTE, "bytes of the whole message", (10**3, 10**11))
+
+# Bytes per parameter
+_PER_PARAM = {"span": (0, 8), "most": 64}
+bytes_per_weight = quantity("bytes_per_weight", "b_w", BYTE, "bytes of one working weight", **_PER_PARAM)
+bytes_per_grad = quantity("bytes_per_grad", "b_g", BYTE, "bytes of one gradient, all its copies", **_PER_PARAM)
+bytes_per_master = quantity("bytes_per_master", r"b_{\mathrm{master}}", BYTE, "bytes of one master weight", **_PER_PARAM)
+bytes_per_momentum = quantity("bytes_per_momentum", "b_m", BYTE, "bytes of one first moment", **_PER_PARAM)
+bytes_per_variance = quantity("bytes_per_variance", "b_v", BYTE, "bytes of one second moment", **_PER_PARAM)
+
+# Model states
+weight_bytes = quantity("weight_bytes", "M_w", BYTE, "memory of the working weights", (0, 10**12))
+grad_bytes = quantity("grad_bytes", "M_g", BYTE, "memory of the gradients", (0, 10**12))
+master_bytes = quantity("master_bytes", r"M_{\mathrm{master}}", BYTE, "memory of the master weights", (0, 10**12))
+momentum_bytes = quantity("momentum_bytes", "M_m", BYTE, "memory of Adam's first moments", (0, 10**12))
+variance_bytes = quantity("variance_bytes", "M_v", BYTE, "memory of Adam's second moments", (0, 10**12))
+param_state_bytes = quantity("param_state_bytes", r"b_{\mathrm{state}}", BYTE, "model states of one parameter", (0, 20))
+state_bytes = quantity("state_bytes", r"M_{\mathrm{state}}", BYTE, "model states of one replica", (0, 10**13))
+optimizer_share = quantity("optimizer_share", r"\rho", PURE, "share of the model states that is optimizer state, master included")
+
+# ZeRO
+stage = quantity("stage", "z", PURE, "ZeRO stage", (0, 3), integer=True, least=0, choices=(0, 1, 2, 3))
+zero_state_bytes = quantity("zero_state_bytes", "M_z", BYTE, "model states of one rank under ZeRO", (0, 10**13))
+zero_weight_bytes = quantity("zero_weight_bytes", "M_{w,z}", BYTE, "working weights of one rank under ZeRO", (0, 10**12))
+zero_grad_bytes = quantity("zero_grad_bytes", "M_{g,z}", BYTE, "gradients of one rank under ZeRO", (0, 10**12))
+zero_master_bytes = quantity("zero_master_bytes", r"M_{\mathrm{master},z}", BYTE, "master weights of one rank under ZeRO", (0, 10**12))
+zero_momentum_bytes = quantity("zero_momentum_bytes", "M_{m,z}", BYTE, "first moments of one rank under ZeRO", (0, 10**12))
+zero_variance_bytes = quantity("zero_variance_bytes", "M_{v,z}", BYTE, "second moments of one rank under ZeRO", (0, 10**12))
