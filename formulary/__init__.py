@@ -8,7 +8,8 @@ from .derivation import Derivation, DerivationError, tex
 from .formula import FORMULAS, Formula, define
 from .judge import Outcome, Verdict, judge
 from .ledger import Balance, Ledger
-from .quantity import GLOSSARY, InputError, Quantity, look_up, nearest, quantity
+from .nearest import nearest
+from .quantity import GLOSSARY, InputError, Quantity, look_up, quantity
 from .units import UnitError
 
 SUBJECTS = ("memory",)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from . import amounts
 from .formula import FORMULAS, Formula
-from .quantity import InputError, look_up, nearest
+from .nearest import nearest
+from .quantity import InputError, look_up
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .quantity import InputError, nearest
+from .nearest import nearest
+from .quantity import InputError
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ ZERO_STATE = define(
     g.zero_state_bytes,
     derivation=Derivation("Plain data parallelism: every rank holds the whole ledger", _rank_holds())
     .add(
-        "Replicas start alike and see the same averaged gradient, so their optimizer states are alike: from stage 1 on each rank owns one k-th",
+        "Replicas start alike and see the same averaged gradient, so their optimizer states agree: from stage 1 on each owns one k-th",
         _saving(*_OPTIMIZER),
         _rank_holds(*_OPTIMIZER),
     )

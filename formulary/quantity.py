@@ -1,6 +1,5 @@
 """A quantity: a symbol with a letter, a unit, a meaning and the values it may take; the glossary is made of these."""
 
-import difflib
 import math
 import numbers
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ import numpy as np
 import sympy as sp
 
 from . import amounts
+from .nearest import nearest
 from .units import UnitError, spell
 
 
@@ -123,9 +123,3 @@ def look_up(name):
 def unit_of(symbol):
     """The unit of a glossary symbol."""
     return look_up(symbol).unit
-
-
-def nearest(name, known):
-    """`; did you mean …?` for a name that is not among `known`, or nothing when none is near."""
-    close = difflib.get_close_matches(str(name), list(known), n=3, cutoff=0.5)
-    return f"; did you mean {' or '.join(close)}?" if close else ""

@@ -1,0 +1,35 @@
+"""`psi`: the project's one command. Each first word belongs to a package, which is imported only when it is called."""
+
+import importlib
+import sys
+
+from formulary.nearest import nearest
+
+# first word: (module with main(argv), what it does)
+COMMANDS = {
+    "formula": ("formulary.cli", "list, show and evaluate the formulas"),
+    "course": ("autograder.cli", "build assignments for nbgrader from the bank"),
+    "bank": ("autograder.cli", "check and show the exercises"),
+    "lab": ("labs.cli", "predict, run a real job, compare"),
+}
+
+
+def main(argv=None):
+    """Hand `argv` to the command it names; returns the exit status."""
+    argv = sys.argv[1:] if argv is None else argv
+    if not argv or argv[0] in ("-h", "--help"):
+        print(_help())
+        return 0
+    if argv[0] not in COMMANDS:
+        print(f"psi: no command {argv[0]!r}{nearest(argv[0], COMMANDS)}\n\n{_help()}", file=sys.stderr)
+        return 2
+    return importlib.import_module(COMMANDS[argv[0]][0]).main(argv)
+
+
+def _help():
+    rows = [f"  {name:<10}{what}" for name, (_, what) in COMMANDS.items()]
+    return "\n".join(["usage: psi COMMAND …        (psi COMMAND --help says more)", "", *rows])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
