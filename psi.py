@@ -3,8 +3,6 @@
 import importlib
 import sys
 
-from formulary.nearest import nearest
-
 # first word: (module with main(argv), what it does)
 COMMANDS = {
     "formula": ("formulary.cli", "list, show and evaluate the formulas"),
@@ -21,6 +19,8 @@ def main(argv=None):
         print(_help())
         return 0
     if argv[0] not in COMMANDS:
+        from formulary.spelling import nearest  # here, since it brings sympy with it
+
         print(f"psi: no command {argv[0]!r}{nearest(argv[0], COMMANDS)}\n\n{_help()}", file=sys.stderr)
         return 2
     return importlib.import_module(COMMANDS[argv[0]][0]).main(argv)

@@ -8,8 +8,8 @@ from .derivation import Derivation, DerivationError, tex
 from .formula import FORMULAS, Formula, define
 from .judge import Outcome, Verdict, judge
 from .ledger import Balance, Ledger
-from .nearest import nearest
 from .quantity import GLOSSARY, InputError, Quantity, look_up, quantity
+from .spelling import nearest
 from .units import UnitError
 
 SUBJECTS = ("memory",)

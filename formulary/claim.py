@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from . import amounts
 from .formula import FORMULAS, Formula
-from .nearest import nearest
 from .quantity import InputError, look_up
+from .spelling import nearest
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .nearest import nearest
 from .quantity import InputError
+from .spelling import nearest
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import sympy as sp
 
 from . import amounts
 from .derivation import Derivation, DerivationError, same, tex
-from .nearest import nearest
 from .quantity import InputError, Quantity, look_up, unit_of
+from .spelling import nearest
 from .units import ANY, UnitError, dimension, spell, without_units
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import sympy as sp
 
 from . import amounts
-from .nearest import nearest
+from .spelling import nearest
 from .units import UnitError, spell
 
 
