@@ -62,3 +62,14 @@ zero_grad_bytes = quantity("zero_grad_bytes", "M_{g,z}", BYTE, "gradients of one
 zero_master_bytes = quantity("zero_master_bytes", r"M_{\mathrm{master},z}", BYTE, "master weights of one rank under ZeRO", (0, 10**12))
 zero_momentum_bytes = quantity("zero_momentum_bytes", "M_{m,z}", BYTE, "first moments of one rank under ZeRO", (0, 10**12))
 zero_variance_bytes = quantity("zero_variance_bytes", "M_{v,z}", BYTE, "second moments of one rank under ZeRO", (0, 10**12))
+
+# Activations
+bytes_per_score = quantity("bytes_per_score", r"b_{\mathrm{score}}", BYTE, "bytes kept for one attention score", (0, 5), choices=(0, 2, 5))
+saved_tensor_bytes = quantity("saved_tensor_bytes", "M_i", BYTE, "memory of one kind of saved tensor", (0, 10**12))
+linear_activation_bytes = quantity(
+    "linear_activation_bytes", r"M_{\mathrm{lin}}", BYTE, "activations that grow with the sequence", (0, 10**12)
+)
+score_activation_bytes = quantity(
+    "score_activation_bytes", r"M_{\mathrm{score}}", BYTE, "activations that grow with the sequence squared", (0, 10**12)
+)
+activation_bytes = quantity("activation_bytes", r"M_{\mathrm{act}}", BYTE, "activations of one micro-batch", (0, 10**12))
