@@ -25,7 +25,8 @@ def load_all():
 def formula(name):
     """The formula of that name. Raises InputError with the nearest names if there is none."""
     if name not in load_all():
-        raise InputError(f"no formula is called {name!r}{nearest(name, FORMULAS)}; `psi formula list` shows them all")
+        hint = nearest(name, FORMULAS) or "; `psi formula list` names them all"
+        raise InputError(f"no formula is called {name!r}{hint}")
     return FORMULAS[name]
 
 

@@ -90,7 +90,7 @@ def _plain(value):
 
 
 def _examples(unit):
-    names = [scale for scale, _ in SCALES.get(unit, [])] or [name for name, (_, u) in ATOMS.items() if u == unit][:3]
+    names = list(COUNTS) if unit == PURE else [scale for scale, _ in SCALES.get(unit, [])]
     return f"; try {', '.join(names[:6])}" if names else ""
 
 

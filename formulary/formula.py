@@ -1,5 +1,6 @@
 """A formula: one sympy expression for one quantity. Its TeX, number, JavaScript and worked line are views of it."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -90,7 +91,7 @@ class Formula:
     def _finite(self, values):
         try:
             value = self._python(**values)
-            if np.isfinite(value):
+            if isinstance(value, int) or math.isfinite(value):
                 return value
         except (ZeroDivisionError, OverflowError, ValueError, TypeError):
             pass
@@ -125,9 +126,10 @@ class Formula:
 
     def under(self, *alternatives):
         """The formula with conventions chosen: `state_bytes.under("fp32_adam")`."""
-        return self.given(**{k: v for name in alternatives for k, v in self._alternative(name).values.items() if k in self.inputs})
+        return self.given(**{k: v for name in alternatives for k, v in self.alternative(name).values.items() if k in self.inputs})
 
-    def _alternative(self, name):
+    def alternative(self, name):
+        """The convention's alternative of that name. Raises InputError with the nearest names if there is none."""
         for convention in self.conventions:
             if name in convention:
                 return convention[name]

@@ -1,0 +1,67 @@
+"""Each step of a derivation is checked when it is written down."""
+
+import pytest
+import sympy as sp
+
+from formulary import Derivation, DerivationError, UnitError, load_all
+from formulary import glossary as g
+from formulary.derivation import same
+from formulary.units import BYTE
+
+S, k, N = g.message_bytes, g.world_size, g.num_params
+
+
+def start():
+    return Derivation("one block in each round", S / k)
+
+
+def test_right_steps_lead_to_the_end():
+    volume = start().multiply("k-1 rounds to reduce, k-1 to gather", 2 * (k - 1), 2 * S * (k - 1) / k)
+    assert volume.expr == 2 * S * (k - 1) / k
+    assert volume.limit("many ranks", k, sp.oo, 2 * S).expr == 2 * S
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: start().multiply("k rounds, but k-1 written", k, S * (k - 1) / k),
+        lambda: start().rewrite("not the same", S * k),
+        lambda: start().add("a header", S, S / k),
+        lambda: start().substitute("two ranks", {k: 2}, S),
+        lambda: start().limit("many ranks", k, sp.oo, S),
+        lambda: start().differentiate("per rank", k, S / k**2),
+        lambda: start().solve("as large as the message", k, S, sp.Integer(2)),
+        lambda: Derivation("cost", S / k + S * k).stationary("cheapest", k, sp.Integer(2)),
+    ],
+)
+def test_a_wrong_step_raises(wrong):
+    with pytest.raises(DerivationError):
+        wrong()
+
+
+def test_a_step_whose_units_do_not_balance_raises():
+    with pytest.raises(UnitError):
+        Derivation("bytes plus a count", S + N)
+
+
+def test_extrema_and_solutions():
+    a, b = g.latency, g.message_bytes
+    assert Derivation("cost", a / k + a * k).stationary("cheapest", k, sp.Integer(1)).expr == 1
+    assert Derivation("volume", 2 * BYTE * N).solve("fills the message", N, b, b / (2 * BYTE)).expr == b / (2 * BYTE)
+
+
+def test_same_tells_close_expressions_apart():
+    x = sp.Symbol("x", positive=True)
+    assert same(sp.Max(x, 2 * x), 2 * x)
+    assert not same((x + 1) ** 2, x**2 + 2 * x + sp.Rational(10001, 10000))
+
+
+def test_every_derivation_ends_in_its_formula():
+    derived = [f for f in load_all().values() if f.derivation]
+    assert len(derived) >= 10
+    for formula in derived:
+        assert same(formula.derivation.expr, formula.expr), formula.name
+
+
+def test_every_formula_is_derived_or_says_why_not():
+    assert [f.name for f in load_all().values() if not f.derivation and not f.empirical] == []
