@@ -5,8 +5,6 @@ import json
 import sys
 
 from . import amounts, formula, load_all
-from .convention import Alternative
-from .formula import Formula
 from .quantity import InputError
 from .units import BYTE, UnitError, spell
 
@@ -107,11 +105,10 @@ def _section(title, rows):
 
 def _eval(options):
     it, values = formula(options.name), dict(_pair(text) for text in options.values)
-    chosen = [it.alternative(name) for name in options.convention]
-    for alternative in chosen:
+    for alternative in [it.alternative(name) for name in options.convention]:
         it = alternative.formula or it
         values = {**{k: v for k, v in alternative.values.items() if k in it.inputs}, **values}
-    value = it(**values)
+    value, comparison = it(**values), it.compare(*options.convention, **values)
     return {
         "name": it.name,
         "value": value,
@@ -120,7 +117,7 @@ def _eval(options):
         "inputs": it.accept(values),
         "worked": it.worked_text(**values),
         "source": it.source,
-        "conventions": [_counted(it, c.name, a, values, chosen) for c in it.conventions for a in c.alternatives],
+        "conventions": [_counted(row, comparison) for row in comparison.rows],
     }
 
 
@@ -137,23 +134,11 @@ def _both(value, unit):
     return f"{text} = {amounts.write(value, BYTE, 6, 'GiB')}" if unit == BYTE and abs(value) >= 10**8 else text
 
 
-def _counted(it: Formula, convention, alternative: Alternative, values, chosen):
-    """The value that another convention gives for the same inputs, where it takes the same inputs."""
-    other = alternative.formula or it
-    taken = {k: v for k, v in {**values, **alternative.values}.items() if k in other.inputs}
-    try:
-        amount = _both(other(**taken), other.unit)
-    except InputError as error:
-        amount = f"not with these inputs: {error}"
-    default = not chosen and alternative in [c.default for c in it.conventions]
-    return {
-        "convention": convention,
-        "name": alternative.name,
-        "amount": amount,
-        "meaning": alternative.meaning,
-        "who": alternative.who,
-        "chosen": alternative in chosen or default,
-    }
+def _counted(row, comparison):
+    amount = _both(row.value, comparison.unit) if row.value is not None else row.why_not
+    one = row.alternative
+    chosen = one.name in comparison.chosen
+    return {"convention": row.convention, "name": one.name, "amount": amount, "meaning": one.meaning, "who": one.who, "chosen": chosen}
 
 
 def _write_eval(said):

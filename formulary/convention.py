@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from . import amounts
 from .quantity import InputError
 from .spelling import nearest
 
@@ -48,3 +49,30 @@ class Convention:
     def _repr_markdown_(self):
         rows = [f"| {a.name} | {a.meaning} | {a.who} |" for a in self.alternatives]
         return "\n".join([f"**{self.question}**\n", "| convention | meaning | used by |", "|---|---|---|", *rows])
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one alternative makes of the same inputs: a `value` in base units, or why it has none."""
+
+    convention: str
+    alternative: Alternative
+    value: float | None
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The same question counted by every alternative; shows itself as a table. `chosen` names the ones in force."""
+
+    rows: tuple
+    unit: object
+    chosen: tuple
+
+    def _repr_markdown_(self):
+        return "\n".join(["| convention | value | meaning | used by |", "|---|--:|---|---|", *map(self._row, self.rows)])
+
+    def _row(self, row):
+        amount = amounts.write(row.value, self.unit) if row.value is not None else row.why_not
+        name = f"**{row.alternative.name}**" if row.alternative.name in self.chosen else row.alternative.name
+        return f"| {name} | {amount} | {row.alternative.meaning} | {row.alternative.who} |"

@@ -9,6 +9,7 @@ import numpy as np
 import sympy as sp
 
 from . import amounts
+from .convention import Comparison, Counted
 from .derivation import Derivation, DerivationError, same, tex
 from .quantity import InputError, Quantity, look_up, unit_of
 from .spelling import nearest
@@ -135,6 +136,19 @@ class Formula:
                 return convention[name]
         known = [a.name for convention in self.conventions for a in convention.alternatives]
         raise InputError(f"{self.name} has no convention {name!r}{nearest(name, known)} (it has {', '.join(known) or 'none'})")
+
+    def compare(self, *chosen, **values):
+        """The value under every alternative of every convention; `chosen` are marked, the defaults if none are."""
+        rows = [self._counted(c.name, a, values) for c in self.conventions for a in c.alternatives]
+        return Comparison(tuple(rows), self.unit, chosen or tuple(c.default.name for c in self.conventions))
+
+    def _counted(self, convention, alternative, values):
+        other = alternative.formula or self
+        taken = {k: v for k, v in {**values, **alternative.values}.items() if k in other.inputs}
+        try:
+            return Counted(convention, alternative, other(**taken))
+        except InputError as error:
+            return Counted(convention, alternative, None, f"not with these inputs: {error}")
 
     def by_convention(self):
         """The formula with the book's own conventions filled in."""
