@@ -135,7 +135,7 @@ def _both(value, unit):
 
 
 def _counted(row, comparison):
-    amount = _both(row.value, comparison.unit) if row.value is not None else row.why_not
+    amount = _both(row.value, row.unit) if row.value is not None else row.why_not
     one = row.alternative
     chosen = one.name in comparison.chosen
     return {"convention": row.convention, "name": one.name, "amount": amount, "meaning": one.meaning, "who": one.who, "chosen": chosen}

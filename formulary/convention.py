@@ -53,10 +53,11 @@ class Convention:
 
 @dataclass(frozen=True)
 class Counted:
-    """What one alternative makes of the same inputs: a `value` in base units, or why it has none."""
+    """What one alternative makes of the same inputs: a `value` in base units of its own `unit`, or why it has none."""
 
     convention: str
     alternative: Alternative
+    unit: object
     value: float | None
     why_not: str = ""
 
@@ -66,13 +67,12 @@ class Comparison:
     """The same question counted by every alternative; shows itself as a table. `chosen` names the ones in force."""
 
     rows: tuple
-    unit: object
     chosen: tuple
 
     def _repr_markdown_(self):
         return "\n".join(["| convention | value | meaning | used by |", "|---|--:|---|---|", *map(self._row, self.rows)])
 
     def _row(self, row):
-        amount = amounts.write(row.value, self.unit) if row.value is not None else row.why_not
+        amount = amounts.write(row.value, row.unit) if row.value is not None else row.why_not
         name = f"**{row.alternative.name}**" if row.alternative.name in self.chosen else row.alternative.name
         return f"| {name} | {amount} | {row.alternative.meaning} | {row.alternative.who} |"

@@ -57,6 +57,32 @@ class Derivation:
         says = ", ".join(f"{tex(old)} = {tex(new)}" for old, new in known.items())
         return self._then(because, expr, self.expr.subs(known, simultaneous=True), f"with ${says}$")
 
+    def sum(self, because, index, first, last, expr):
+        """The expression so far, added up for `index` from `first` to `last`."""
+        span = rf"\sum_{{{tex(index)} = {tex(sp.sympify(first))}}}^{{{tex(sp.sympify(last))}}}"
+        return self._then(because, expr, sp.summation(self.expr, (index, first, last)), f"${span}$")
+
+    def at_most(self, because, bound, expr):
+        """The smaller of the expression so far and `bound`."""
+        return self._then(because, expr, sp.Min(self.expr, bound), rf"at most ${tex(sp.sympify(bound))}$")
+
+    def at_least(self, because, bound, expr):
+        """The larger of the expression so far and `bound`."""
+        return self._then(because, expr, sp.Max(self.expr, bound), rf"at least ${tex(sp.sympify(bound))}$")
+
+    def round_up(self, because, expr):
+        """The smallest whole number that is not below the expression so far."""
+        return self._then(because, expr, sp.ceiling(self.expr), "rounded up")
+
+    def largest_at_an_end(self, because, symbol, first, last, expr):
+        """The largest value between `symbol` = `first` and `last`: one of the two ends, since the expression is linear in it."""
+        if not same(self.expr.diff(symbol, 2), 0):
+            raise DerivationError(f"{because!r}: {self.expr} is not linear in {symbol}, so its largest value may lie between the ends")
+        ends = [self.expr.subs(symbol, end) for end in (first, last)]
+        return self._then(
+            because, expr, sp.Max(*ends), rf"the larger of ${tex(symbol)} = {tex(sp.sympify(first))}, {tex(sp.sympify(last))}$"
+        )
+
     def limit(self, because, symbol, to, expr):
         """The limit as `symbol` goes to `to`."""
         return self._then(because, expr, sp.limit(self.expr, symbol, to), rf"as ${tex(symbol)} \to {tex(sp.sympify(to))}$")

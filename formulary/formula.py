@@ -126,8 +126,10 @@ class Formula:
         return {name: self.inputs[name].accept(value) for name, value in values.items()}
 
     def under(self, *alternatives):
-        """The formula with conventions chosen: `state_bytes.under("fp32_adam")`."""
-        return self.given(**{k: v for name in alternatives for k, v in self.alternative(name).values.items() if k in self.inputs})
+        """The formula with conventions chosen: `state_bytes.under("fp32_adam")`; an alternative may be another formula."""
+        chosen = [self.alternative(name) for name in alternatives]
+        base = next((alternative.formula for alternative in chosen if alternative.formula), self)
+        return base.given(**{k: v for alternative in chosen for k, v in alternative.values.items() if k in base.inputs})
 
     def alternative(self, name):
         """The convention's alternative of that name. Raises InputError with the nearest names if there is none."""
@@ -140,15 +142,15 @@ class Formula:
     def compare(self, *chosen, **values):
         """The value under every alternative of every convention; `chosen` are marked, the defaults if none are."""
         rows = [self._counted(c.name, a, values) for c in self.conventions for a in c.alternatives]
-        return Comparison(tuple(rows), self.unit, chosen or tuple(c.default.name for c in self.conventions))
+        return Comparison(tuple(rows), chosen or tuple(c.default.name for c in self.conventions))
 
     def _counted(self, convention, alternative, values):
         other = alternative.formula or self
         taken = {k: v for k, v in {**values, **alternative.values}.items() if k in other.inputs}
         try:
-            return Counted(convention, alternative, other(**taken))
+            return Counted(convention, alternative, other.unit, other(**taken))
         except InputError as error:
-            return Counted(convention, alternative, None, f"not with these inputs: {error}")
+            return Counted(convention, alternative, other.unit, None, f"not with these inputs: {error}")
 
     def by_convention(self):
         """The formula with the book's own conventions filled in."""

@@ -82,6 +82,8 @@ class Quantity:
             return "one of " + ", ".join(map(str, self.choices))
         kind = "a whole number" if self.symbol.is_integer else "a finite number"
         most = "" if self.most == math.inf else f" and at most {amounts.number(self.most)}"
+        if self.least == -math.inf:
+            return f"{kind}{most}"
         least = f"at least {amounts.number(self.least)}" if self.symbol.is_integer or self.least else "not negative"
         return f"{kind}, {least}{most}"
 
@@ -104,13 +106,14 @@ GLOSSARY: dict[str, Quantity] = {}
 def quantity(name, tex, unit, meaning, span=(0, 1), *, integer=False, **limits):
     """Enter a quantity into the glossary; returns its plain sympy symbol.
 
-    Symbols are assumed positive unless `least` lets them be zero or below, so that sympy can simplify and take limits.
+    Symbols are assumed positive unless `least` lets them be zero or below, so that sympy can simplify and take limits;
+    those that may be negative are only assumed to be real.
     """
     if name in GLOSSARY:
         raise ValueError(f"quantity {name!r} is already in the glossary")
     least = limits.setdefault("least", 1 if integer else 0)
     zero_allowed = (integer and least == 0) or limits.get("choices", (1,))[0] == 0
-    sign = {"nonnegative": True} if zero_allowed else {"positive": True}
+    sign = {"real": True} if least < 0 else {"nonnegative": True} if zero_allowed else {"positive": True}
     symbol = sp.Symbol(name, **sign, **({"integer": True} if integer else {}))
     GLOSSARY[name] = Quantity(symbol, tex, sp.sympify(unit), meaning, span, **limits)
     return symbol

@@ -32,6 +32,12 @@ def test_right_steps_lead_to_the_end():
         lambda: start().differentiate("per rank", k, S / k**2),
         lambda: start().solve("as large as the message", k, S, sp.Integer(2)),
         lambda: Derivation("cost", S / k + S * k).stationary("cheapest", k, sp.Integer(2)),
+        lambda: start().sum("k rounds, but k-1 written", g.num_layers, 1, k, S * (k - 1) / k),
+        lambda: start().at_most("never more than all of it", S, sp.Max(S / k, S)),
+        lambda: start().at_least("never less than all of it", S, sp.Min(S / k, S)),
+        lambda: Derivation("shards", N / k).round_up("whole ones", N / k),
+        lambda: Derivation("shards", N * k).largest_at_an_end("between 1 and 9", k, 1, 9, N),
+        lambda: Derivation("not linear", N / k).largest_at_an_end("between 1 and 9", k, 1, 9, N),
     ],
 )
 def test_a_wrong_step_raises(wrong):
@@ -48,6 +54,16 @@ def test_extrema_and_solutions():
     a, b = g.latency, g.message_bytes
     assert Derivation("cost", a / k + a * k).stationary("cheapest", k, sp.Integer(1)).expr == 1
     assert Derivation("volume", 2 * BYTE * N).solve("fills the message", N, b, b / (2 * BYTE)).expr == b / (2 * BYTE)
+
+
+def test_sums_bounds_and_whole_numbers():
+    layer = g.num_layers
+    assert Derivation("one each", S / k).sum("k-1 times", layer, 1, k - 1, S * (k - 1) / k).expr == S * (k - 1) / k
+    assert Derivation("its own number", S * layer).sum("of k", layer, 1, k, S * k * (k + 1) / 2).expr == S * k * (k + 1) / 2
+    assert Derivation("so many", k).at_most("of all", N, sp.Min(k, N)).at_least("or layers", layer, sp.Max(layer, sp.Min(k, N)))
+    assert Derivation("shards", N / k).round_up("whole ones", sp.ceiling(N / k)).expr == sp.ceiling(N / k)
+    ends = Derivation("shards", N * (8 - k)).largest_at_an_end("between 1 and 9", k, 1, 9, sp.Max(7 * N, -N))
+    assert ends.expr == sp.Max(7 * N, -N)
 
 
 def test_same_tells_close_expressions_apart():
