@@ -7,6 +7,7 @@ from functools import cached_property
 import sympy as sp
 
 from . import amounts
+from .derivation import same
 from .formula import Formula
 from .units import UnitError, spell
 
@@ -26,9 +27,9 @@ class Ledger:
         for name, part in self.parts.items():
             if part.unit != self.total.unit:
                 raise UnitError(f"ledger {self.title}: {name} is in {spell(part.unit)}, the total in {spell(self.total.unit)}")
-        rest = sp.simplify(sum(part.expr for part in self.parts.values()) - self.total.expr)
-        if rest != 0:
-            raise ValueError(f"ledger {self.title}: its parts and its total differ by {rest}")
+        added = sum(part.expr for part in self.parts.values())
+        if not same(added, self.total.expr):
+            raise ValueError(f"ledger {self.title}: its parts and its total differ by {sp.simplify(added - self.total.expr)}")
 
     @cached_property
     def inputs(self):

@@ -92,7 +92,7 @@ RULES = [
 
 def without_units(expr):
     """`expr` with every base unit weighing 1, ready to be evaluated."""
-    return expr.subs(dict.fromkeys(BASE_UNITS, 1))
+    return expr.xreplace(dict.fromkeys(BASE_UNITS, PURE))
 
 
 def spell(unit):
