@@ -73,3 +73,63 @@ score_activation_bytes = quantity(
     "score_activation_bytes", r"M_{\mathrm{score}}", BYTE, "activations that grow with the sequence squared", (0, 10**12)
 )
 activation_bytes = quantity("activation_bytes", r"M_{\mathrm{act}}", BYTE, "activations of one micro-batch", (0, 10**12))
+
+# Tensors dealt out to ranks
+num_positions = quantity("num_positions", r"s_{\mathrm{max}}", PURE, "rows of a learned position table", (64, 8192), integer=True)
+num_rows = quantity("num_rows", r"n_{\mathrm{row}}", PURE, "rows of a tensor (its dimension 0)", (1, 300_000), integer=True)
+chunk_rows = quantity("chunk_rows", r"n_{\mathrm{chunk}}", PURE, "rows of a full shard", (1, 300_000), integer=True)
+rank_index = quantity("rank_index", "i", PURE, "which rank, counted from 0", (0, 1023), integer=True, least=0)
+shard_rows = quantity("shard_rows", r"n_i", PURE, "rows of a tensor that one rank holds", (0, 300_000), integer=True, least=0)
+num_tensors = quantity("num_tensors", r"n_{\mathrm{tensor}}", PURE, "tensors of a model", (1, 1000), integer=True)
+gpt_params = quantity(
+    "gpt_params", r"\Psi_{\mathrm{GPT}}", PURE, "parameters of a GPT with biases and an untied head", (10**5, 10**12), integer=True
+)
+gpt_tensors = quantity("gpt_tensors", r"n_{\mathrm{GPT}}", PURE, "parameter tensors of that GPT", (21, 3000), integer=True)
+gpt_shard_params = quantity(
+    "gpt_shard_params", r"\Psi_i", PURE, "parameters of that GPT on one rank, cut by rows", (0, 10**12), integer=True, least=0
+)
+gpt_buffer_params = quantity(
+    "gpt_buffer_params", r"\Psi_{\mathrm{pad}}", PURE, "elements of the buffers they lie in", (0, 10**12), integer=True
+)
+step_bytes = quantity("step_bytes", r"M_{\mathrm{step}}", BYTE, "memory of Adam's step counters", (0, 10**5))
+padding_bytes = quantity("padding_bytes", r"M_{\mathrm{pad}}", BYTE, "memory that pads short shards to full ones", (0, 10**9))
+layer_activation_bytes = quantity("layer_activation_bytes", "A", BYTE, "activations of one layer and micro-batch", (0, 10**11))
+swiglu_activation_bytes = quantity(
+    "swiglu_activation_bytes", r"M_{\mathrm{swiglu}}", BYTE, "activations of layers with a SwiGLU MLP, no dropout, no scores", (0, 10**12)
+)
+score_share = quantity("score_share", r"p_{\mathrm{score}}", PURE, "share of the activations that is attention scores", most=1)
+doubled_score_share = quantity("doubled_score_share", r"p'_{\mathrm{score}}", PURE, "that share at twice the sequence length", most=1)
+doubling_growth = quantity("doubling_growth", r"G_{2s}", PURE, "growth of the activations when the sequence doubles", (2, 4))
+crossover_length = quantity("crossover_length", r"s_{=}", TOKEN, "sequence length at which scores weigh as much as the rest", (100, 10000))
+attention_statistics_bytes = quantity(
+    "attention_statistics_bytes", r"M_{\mathrm{lse}}", BYTE, "log-sum-exp of every score row, all layers", (0, 10**10)
+)
+bytes_per_logit = quantity("bytes_per_logit", r"b_{\mathrm{logit}}", BYTE, "bytes kept for one logit", (2, 10))
+logits_bytes = quantity("logits_bytes", r"M_{\mathrm{logits}}", BYTE, "logits of one micro-batch", (0, 10**11))
+
+# Checkpointed activations
+num_segments = quantity("num_segments", "g", PURE, "segments whose input is checkpointed", (1, 128), integer=True)
+best_segments = quantity("best_segments", "g^*", PURE, "number of segments with the smallest peak", (1, 128))
+checkpoint_peak_bytes = quantity("checkpoint_peak_bytes", "M(g)", BYTE, "checkpoints and one rebuilt segment", (0, 10**12))
+kept_input_bytes = quantity("kept_input_bytes", r"M_{\mathrm{kept}}", BYTE, "layer inputs kept when every layer is recomputed", (0, 10**12))
+full_recompute_peak_bytes = quantity(
+    "full_recompute_peak_bytes", r"M_{\mathrm{full}}", BYTE, "layer inputs and one rebuilt layer", (0, 10**12)
+)
+recomputed_share = quantity("recomputed_share", r"\varphi", PURE, "share of the forward pass that is computed again", most=1)
+recompute_growth = quantity("recompute_growth", r"C/C_0", PURE, "growth of a step's FLOP through recomputation", (1, 4 / 3))
+selective_overhead = quantity("selective_overhead", r"\varphi_{\mathrm{sel}}", PURE, "extra FLOP of a step that rebuilds only the scores")
+
+# What attention reads and writes, per head and forward pass
+sram_elements = quantity("sram_elements", r"M_{\mathrm{sram}}", PURE, "elements that fit on chip", (2**12, 2**18))
+standard_accesses = quantity("standard_accesses", r"Q_{\mathrm{std}}", PURE, "elements a stored score matrix moves", (10**6, 10**10))
+flash_accesses = quantity("flash_accesses", r"Q_{\mathrm{flash}}", PURE, "elements tiled attention moves", (10**6, 10**10))
+flash_accesses_order = quantity("flash_accesses_order", r"Q_{\Theta}", PURE, "those accesses without constants", (10**5, 10**9))
+access_saving = quantity("access_saving", r"Q_{\mathrm{std}}/Q_{\mathrm{flash}}", PURE, "accesses saved by tiling", (1, 20))
+row_max = quantity("row_max", "m", PURE, "largest score of the row so far", (-50, 50), least=-1e6)
+block_max = quantity("block_max", r"\tilde m", PURE, "largest score of the row in the next block", (-50, 50), least=-1e6)
+row_sum = quantity("row_sum", r"\ell", PURE, "sum of exp(score - maximum) so far", (0, 1000))
+block_sum = quantity("block_sum", r"\tilde\ell", PURE, "that sum over the next block", (0, 1000))
+merged_row_sum = quantity("merged_row_sum", r"\ell'", PURE, "that sum over both", (0, 1000))
+row_output = quantity("row_output", "O", PURE, "weighted mean of the values so far", (-10, 10), least=-1e6)
+block_output = quantity("block_output", r"\tilde O", PURE, "unnormalised weighted sum of the next block's values", (-10, 10), least=-1e9)
+merged_output = quantity("merged_output", "O'", PURE, "weighted mean over both", (-10, 10), least=-1e6)
