@@ -3,6 +3,8 @@
 Letters are not reused: parameters are Psi, ranks are k (never N, which sources use for both). Data tables only.
 """
 
+import math
+
 from .quantity import quantity
 from .units import BYTE, FLOP, PURE, SECOND, TOKEN
 
@@ -57,6 +59,14 @@ optimizer_share = quantity("optimizer_share", r"\rho", PURE, "share of the model
 # ZeRO
 stage = quantity("stage", "z", PURE, "ZeRO stage", (0, 3), integer=True, least=0, choices=(0, 1, 2, 3))
 zero_state_bytes = quantity("zero_state_bytes", "M_z", BYTE, "model states of one rank under ZeRO", (0, 10**13))
+zero_headroom_bytes = quantity(
+    "zero_headroom_bytes",
+    r"\Delta M_z",
+    BYTE,
+    "memory of a card that the model states of its rank leave free",
+    (0, 2 * 10**11),
+    least=-math.inf,
+)
 zero_weight_bytes = quantity("zero_weight_bytes", "M_{w,z}", BYTE, "working weights of one rank under ZeRO", (0, 10**12))
 zero_grad_bytes = quantity("zero_grad_bytes", "M_{g,z}", BYTE, "gradients of one rank under ZeRO", (0, 10**12))
 zero_master_bytes = quantity("zero_master_bytes", r"M_{\mathrm{master},z}", BYTE, "master weights of one rank under ZeRO", (0, 10**12))
@@ -133,3 +143,50 @@ merged_row_sum = quantity("merged_row_sum", r"\ell'", PURE, "that sum over both"
 row_output = quantity("row_output", "O", PURE, "weighted mean of the values so far", (-10, 10), least=-1e6)
 block_output = quantity("block_output", r"\tilde O", PURE, "unnormalised weighted sum of the next block's values", (-10, 10), least=-1e9)
 merged_output = quantity("merged_output", "O'", PURE, "weighted mean over both", (-10, 10), least=-1e6)
+
+# Communication
+ring_round = quantity("ring_round", r"r", PURE, "round of a collective", (1, 64), integer=True)
+message_elements = quantity("message_elements", "E", PURE, "elements of the whole message", (10**3, 10**11), integer=True)
+reduce_scatter_bytes = quantity("reduce_scatter_bytes", r"V_{\mathrm{RS}}", BYTE, "bytes one rank sends in a reduce-scatter", (0, 10**11))
+all_gather_bytes = quantity("all_gather_bytes", r"V_{\mathrm{AG}}", BYTE, "bytes one rank sends in an all-gather", (0, 10**11))
+ring_all_reduce_bytes = quantity("ring_all_reduce_bytes", r"V_{\mathrm{AR}}", BYTE, "bytes a rank sends in a ring all-reduce", (0, 10**11))
+all_reduce_elements = quantity("all_reduce_elements", r"E_{\mathrm{AR}}", PURE, "elements one rank sends in a ring all-reduce", (0, 10**11))
+all_reduce_min_bytes = quantity(
+    "all_reduce_min_bytes", r"V_{\mathrm{min}}", BYTE, "bytes a rank must send if the ranks do the adding", (0, 10**11)
+)
+switch_all_reduce_bytes = quantity(
+    "switch_all_reduce_bytes", r"V_{\mathrm{switch}}", BYTE, "bytes one rank sends when the switches add", (0, 10**11)
+)
+all_to_all_bytes = quantity("all_to_all_bytes", r"V_{\mathrm{A2A}}", BYTE, "bytes one rank sends in an all-to-all", (0, 10**11))
+reduce_scatter_time = quantity("reduce_scatter_time", r"t_{\mathrm{RS}}", SECOND, "time of a ring reduce-scatter", (0, 10))
+all_gather_time = quantity("all_gather_time", r"t_{\mathrm{AG}}", SECOND, "time of a ring all-gather", (0, 10))
+ring_all_reduce_time = quantity("ring_all_reduce_time", r"t_{\mathrm{AR}}", SECOND, "time of a ring all-reduce", (0, 10))
+halving_all_reduce_time = quantity(
+    "halving_all_reduce_time", r"t_{\mathrm{halving}}", SECOND, "time of an all-reduce by recursive halving and doubling", (0, 10)
+)
+tree_all_reduce_time = quantity("tree_all_reduce_time", r"t_{\mathrm{tree}}", SECOND, "time of an all-reduce up and down a tree", (0, 10))
+equal_cost_bytes = quantity("equal_cost_bytes", "S^*", BYTE, "message whose ring time is half latency, half bandwidth", (10**3, 10**9))
+num_buckets = quantity("num_buckets", r"n_{\mathrm{bucket}}", PURE, "buckets the gradients are sent in", (1, 1000), integer=True)
+bucketed_all_reduce_time = quantity("bucketed_all_reduce_time", r"t_{\mathrm{buckets}}", SECOND, "time of a bucketed all-reduce", (0, 10))
+collective_time = quantity("collective_time", r"t_{\mathrm{coll}}", SECOND, "measured time of a collective", (10**-5, 10))
+algorithm_bandwidth = quantity("algorithm_bandwidth", r"\beta_{\mathrm{alg}}", BYTE / SECOND, "message size over time", (10**9, 10**12))
+all_reduce_bus_bandwidth = quantity(
+    "all_reduce_bus_bandwidth", r"\beta_{\mathrm{bus,AR}}", BYTE / SECOND, "link bandwidth that an all-reduce makes use of", (10**9, 10**12)
+)
+all_gather_bus_bandwidth = quantity(
+    "all_gather_bus_bandwidth",
+    r"\beta_{\mathrm{bus,AG}}",
+    BYTE / SECOND,
+    "link bandwidth that an all-gather, reduce-scatter or all-to-all makes use of",
+    (10**9, 10**12),
+)
+broadcast_bus_bandwidth = quantity(
+    "broadcast_bus_bandwidth", r"\beta_{\mathrm{bus,B}}", BYTE / SECOND, "link bandwidth that a broadcast or reduce uses", (10**9, 10**12)
+)
+ranks_per_node = quantity("ranks_per_node", r"k_{\mathrm{node}}", PURE, "ranks of one node", (1, 72), integer=True)
+num_nodes = quantity("num_nodes", r"n_{\mathrm{node}}", PURE, "nodes", (1, 2048), integer=True)
+intra_node_bytes = quantity("intra_node_bytes", r"V_{\mathrm{intra}}", BYTE, "bytes one rank sends to its own node", (0, 10**11))
+inter_node_bytes = quantity("inter_node_bytes", r"V_{\mathrm{inter}}", BYTE, "bytes one rank sends to other nodes", (0, 10**11))
+hierarchical_all_reduce_bytes = quantity(
+    "hierarchical_all_reduce_bytes", r"V_{\mathrm{hier}}", BYTE, "bytes one rank sends in a hierarchical all-reduce", (0, 10**11)
+)
