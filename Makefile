@@ -1,0 +1,54 @@
+# Two commands are enough: `make study` to learn, `make test` to check everything. Both set up .venv by themselves.
+SHELL := bash
+.SHELLFLAGS := -eo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help study test check notebooks course lab clean
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+# A browser is opened where there is a desktop; elsewhere JupyterLab prints its address.
+DESKTOP := $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname -s))
+CODE := formulary explorers autograder labs chapters tools tests psi.py
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+study: $(READY) course ## open JupyterLab at the contents page
+	JUPYTER_CONFIG_PATH=$(CURDIR)/tools/jupyter $(BIN)/jupyter lab $(if $(DESKTOP),,--no-browser) $(LAB_FLAGS)
+
+test: $(READY) ## run every test
+	$(BIN)/python -m tools.machine
+	$(BIN)/python -m pytest
+
+check: $(READY) ## lint, format, layers, stray numbers, spelling, built files
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/python -m pytest -q tests/layers
+	$(BIN)/python -m tools.stray_numbers
+	$(BIN)/python -m tools.notebooks --check
+	$(BIN)/python -m tools.contents --check
+	$(BIN)/codespell
+
+notebooks: $(READY) ## build the notebooks, pictures and contents page from their sources
+	$(BIN)/python -m tools.notebooks
+	$(BIN)/python -m tools.contents
+
+course: $(READY) ## build the assignments and hand out the ones you do not have yet
+	$(BIN)/psi course build
+	$(BIN)/python -m tools.hand_out
+
+lab: $(READY) ## run the first lab on two processes
+	$(BIN)/psi lab run model_states --nproc 2
+
+clean: ## remove what was built, but never .venv or your answers in assignments/
+	rm -rf build dist .pytest_cache .hypothesis .ruff_cache
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+$(READY): requirements.txt pyproject.toml
+	$(PYTHON) tools/check_python.py
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e .
+	$(BIN)/python -m ipykernel install --sys-prefix --name python3 --display-name "Python 3 (ipykernel)" >/dev/null
+	touch $@

@@ -1,0 +1,28 @@
+"""What several tests share: the programs they drive, and a life without the network."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tools import machine
+
+OFFLINE = Path(__file__).parent / "offline"
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """The path of Chromium; where there is none the test fails and says how to install it."""
+    return machine.program("chromium")
+
+
+@pytest.fixture(scope="session")
+def node():
+    """The path of Node; where there is none the test fails and says how to install it."""
+    return machine.program("node")
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    """Python processes started by the test reach nothing but this machine."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(OFFLINE), os.environ.get("PYTHONPATH")])))
