@@ -108,8 +108,11 @@ SCALES = {
     JOULE: [("MJ", 1e6), ("kJ", 1e3), ("J", 1)],
     JOULE / SECOND: [("MW", 1e6), ("kW", 1e3), ("W", 1)],
 }
+COUNT_SCALES = [("T", 1e12), ("B", 1e9), ("M", 1e6)]
 # A terabyte of model state is still spoken of in GB, so that ledgers compare at a glance.
-GIGA_UP_TO = 10_000
+GIGA_UP_TO = 1e13
+WHOLE_UP_TO = 1e6  # below it a whole number is written in full, however few digits are asked for
+PLAIN_FROM, PLAIN_UP_TO = 1e-3, 1e15  # outside of it a number is written with an exponent
 
 
 def write(value, unit=PURE, digits=4, scale=None):
@@ -127,19 +130,41 @@ def write(value, unit=PURE, digits=4, scale=None):
     return f"{number(value / size, digits)} {name}"
 
 
+def count(value, digits=4):
+    """A pure number as people say it: `7B`, `350M`; below a million in full."""
+    for name, size in COUNT_SCALES:
+        if abs(value) >= size:
+            return f"{number(value / size, digits)}{name}"
+    return number(value, digits)
+
+
+def spoken(value, unit=PURE, digits=4):
+    """`value` as a label says it: a pure number as `count` has it, all else with its unit."""
+    return count(value, digits) if unit == PURE else write(value, unit, digits)
+
+
+def names_of(unit):
+    """Every name an amount in `unit` may be typed with, to its factor; of a rate's denominators only the base unit's."""
+    above, below = unit.as_numer_denom()
+    per = "" if below == PURE else "/" + next(name for name, size in SCALES[below] if size == 1)
+    names = COUNTS if unit == PURE else {}
+    typed = {name + per: _plain(factor) for name, (factor, found) in ATOMS.items() if found == above}
+    return {**names, **typed, **dict(SCALES.get(unit, []))}
+
+
 def _best_scale(size, scales):
     fitting = [(name, step) for name, step in scales if size >= step] or [next(s for s in scales if s[1] == 1)]
-    if fitting[0][0].startswith("T") and size < GIGA_UP_TO * 1e9:
+    if fitting[0][0].startswith("T") and size < GIGA_UP_TO:
         fitting = fitting[1:]
     return fitting[0]
 
 
 def number(value, digits=4):
     """A plain number to `digits` significant digits, with thousands separators and no trailing zeros."""
-    if isinstance(value, int) or (math.isfinite(value) and value == int(value) and abs(value) < 1e6):
-        return f"{int(value):,}" if abs(value) < 10**15 else f"{value:.{digits}g}"
+    if isinstance(value, int) or (math.isfinite(value) and value == int(value) and abs(value) < WHOLE_UP_TO):
+        return f"{int(value):,}" if abs(value) < PLAIN_UP_TO else f"{value:.{digits}g}"
     size = abs(value)
-    if size != 0 and not 1e-3 <= size < 1e15:
+    if size != 0 and not PLAIN_FROM <= size < PLAIN_UP_TO:
         return f"{value:.{digits}g}"
     places = max(0, digits - 1 - math.floor(math.log10(size))) if size else 0
     text = f"{value:,.{places}f}"

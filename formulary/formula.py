@@ -11,6 +11,7 @@ import sympy as sp
 from . import amounts
 from .convention import Comparison, Counted
 from .derivation import Derivation, DerivationError, same, tex
+from .javascript import javascript
 from .quantity import InputError, Quantity, look_up, unit_of
 from .spelling import nearest
 from .units import ANY, UnitError, dimension, spell, without_units
@@ -221,7 +222,7 @@ class Formula:
     @cached_property
     def javascript(self):
         """A JavaScript expression over the inputs' names, equal to the formula with units weighing 1."""
-        return " ".join(sp.jscode(without_units(self.expr), strict=True).split())
+        return javascript(without_units(self.expr))
 
     def _repr_latex_(self):
         return f"$${self.latex}$$"

@@ -190,3 +190,77 @@ inter_node_bytes = quantity("inter_node_bytes", r"V_{\mathrm{inter}}", BYTE, "by
 hierarchical_all_reduce_bytes = quantity(
     "hierarchical_all_reduce_bytes", r"V_{\mathrm{hier}}", BYTE, "bytes one rank sends in a hierarchical all-reduce", (0, 10**11)
 )
+
+# Data parallelism
+bytes_per_reduced_grad = quantity(
+    "bytes_per_reduced_grad", r"b_{\mathrm{red}}", BYTE, "bytes of one gradient as it travels", (2, 4), most=64
+)
+ddp_gradient_bytes = quantity("ddp_gradient_bytes", r"V_{\mathrm{DDP}}", BYTE, "bytes one rank sends to average its gradients", (0, 10**11))
+ddp_gradient_time = quantity("ddp_gradient_time", r"t_{\mathrm{DDP}}", SECOND, "time to average the gradients, not overlapped", (0, 10))
+forward_time = quantity("forward_time", r"t_{\mathrm{fwd}}", SECOND, "forward pass of a step", (0, 10))
+backward_time = quantity("backward_time", r"t_{\mathrm{bwd}}", SECOND, "backward pass of a step", (0, 10))
+comm_time = quantity("comm_time", r"t_{\mathrm{comm}}", SECOND, "all communication of a step, on its own", (0, 10))
+overlapped_step_time = quantity("overlapped_step_time", r"t_{\mathrm{step}}", SECOND, "step with communication behind backward", (0, 10))
+exposed_comm_time = quantity("exposed_comm_time", r"t_{\mathrm{exposed}}", SECOND, "communication that no computation hides", (0, 10))
+bucket = quantity("bucket", r"i_{\mathrm{bucket}}", PURE, "bucket, in the order in which backward fills them", (1, 1000), integer=True)
+bucket_bytes = quantity("bucket_bytes", r"S_{\mathrm{bucket}}", BYTE, "bytes that a bucket holds", (10**6, 10**9))
+num_workers = quantity("num_workers", "w", PURE, "workers of a parameter server", (1, 1024), integer=True)
+num_servers = quantity("num_servers", "q", PURE, "parameter servers that share the parameters", (1, 1024), integer=True)
+server_bytes = quantity("server_bytes", r"V_{\mathrm{server}}", BYTE, "bytes one parameter server sends", (0, 10**13))
+worker_bytes = quantity("worker_bytes", r"V_{\mathrm{worker}}", BYTE, "bytes one worker of a parameter server sends", (0, 10**11))
+tokens_first = quantity("tokens_first", "n_1", TOKEN, "tokens of the first micro-batch that count in the loss", (1, 10**5), integer=True)
+tokens_second = quantity("tokens_second", "n_2", TOKEN, "tokens of the second micro-batch that count in the loss", (1, 10**5), integer=True)
+_GRADIENT = {"span": (-10, 10), "least": -math.inf}
+grad_sum_first = quantity("grad_sum_first", "G_1", TOKEN, "sum of the first micro-batch's gradients over its tokens", **_GRADIENT)
+grad_sum_second = quantity("grad_sum_second", "G_2", TOKEN, "sum of the second micro-batch's gradients over its tokens", **_GRADIENT)
+mean_grad_first = quantity("mean_grad_first", r"\bar g_1", PURE, "mean gradient of the first micro-batch", **_GRADIENT)
+mean_grad_second = quantity("mean_grad_second", r"\bar g_2", PURE, "mean gradient of the second micro-batch", **_GRADIENT)
+accumulated_grad = quantity("accumulated_grad", r"\bar g", PURE, "gradient accumulated over two micro-batches", **_GRADIENT)
+accumulation_bias = quantity("accumulation_bias", r"\Delta\bar g", PURE, "error of averaging the micro-batches' means", **_GRADIENT)
+
+# Floating-point formats
+mantissa_bits = quantity("mantissa_bits", "p", PURE, "stored mantissa bits", (1, 52), integer=True)
+exponent_bits = quantity("exponent_bits", r"e_{\mathrm{bits}}", PURE, "exponent bits", (2, 11), integer=True)
+max_exponent = quantity("max_exponent", r"e_{\max}", PURE, "largest exponent of a finite number", (1, 1023), integer=True)
+reserved_codes = quantity(
+    "reserved_codes",
+    r"n_{\mathrm{NaN}}",
+    PURE,
+    "codes of the largest exponent that are no numbers",
+    (0, 1),
+    integer=True,
+    least=0,
+    choices=(0, 1),
+)
+exponent_bias = quantity("exponent_bias", r"e_{\mathrm{bias}}", PURE, "what is taken off the stored exponent", (1, 1023), integer=True)
+binade = quantity("binade", "e", PURE, "exponent of a number, 2^e <= |w| < 2^(e+1)", (-20, 20), integer=True, least=-1100)
+largest_float = quantity("largest_float", r"x_{\max}", PURE, "largest finite number", (1, 1e38))
+smallest_normal = quantity("smallest_normal", r"x_{\min}", PURE, "smallest number with a full mantissa", (0, 1))
+smallest_subnormal = quantity("smallest_subnormal", r"x_{\mathrm{sub}}", PURE, "smallest number above zero", (0, 1))
+float_spacing = quantity("float_spacing", r"\mathrm{ulp}", PURE, "distance between neighbouring numbers of a binade", (0, 1))
+machine_epsilon = quantity("machine_epsilon", r"\varepsilon", PURE, "distance from 1 to the next larger number", (0, 1))
+unit_roundoff = quantity("unit_roundoff", "u", PURE, "largest relative error of rounding to nearest", (0, 1))
+spacing_halvings = quantity(
+    "spacing_halvings", r"n_{1/2}", PURE, "1 where the spacing on the side moved to is half", integer=True, least=0, choices=(0, 1)
+)
+swallow_threshold = quantity("swallow_threshold", r"|\Delta w|_{\min}", PURE, "updates below this leave the weight as it was", (0, 1))
+loss_scale = quantity("loss_scale", r"s_{\mathrm{loss}}", PURE, "factor on the loss", (1, 2**24))
+growth_interval = quantity("growth_interval", r"n_{\mathrm{grow}}", PURE, "clean steps before the scale doubles", (1, 4000), integer=True)
+rescued_gradient = quantity("rescued_gradient", r"g_{\min}", PURE, "smallest gradient that survives with loss scaling", (0, 1))
+overflow_gradient = quantity("overflow_gradient", r"g_{\max}", PURE, "largest gradient that does not overflow", (0, 1e5))
+skipped_share = quantity("skipped_share", r"p_{\mathrm{skip}}", PURE, "share of steps skipped for overflow", most=1)
+grad_norm = quantity("grad_norm", r"\lVert g\rVert", PURE, "norm of the whole gradient", (0, 10))
+max_norm = quantity("max_norm", r"g_{\mathrm{clip}}", PURE, "norm a gradient is clipped to", (0.1, 10))
+clip_factor = quantity("clip_factor", r"f_{\mathrm{clip}}", PURE, "factor on a clipped gradient", most=1)
+sharded_square_sum = quantity(
+    "sharded_square_sum", r"q_{\mathrm{shard}}", PURE, "squares of sharded gradients, mean over the ranks", (0, 10)
+)
+replicated_square_sum = quantity("replicated_square_sum", r"q_{\mathrm{rep}}", PURE, "squares of gradients every rank holds", (0, 10))
+num_terms = quantity("num_terms", r"n_{\mathrm{sum}}", PURE, "numbers that are added", (2, 10**6), integer=True, least=2)
+order_gap = quantity(
+    "order_gap", r"\Delta_{\mathrm{order}}", PURE, "largest gap between two orders of adding, over the sum of sizes", (0, 1)
+)
+quantizer_block = quantity("quantizer_block", r"q_{\mathrm{block}}", PURE, "numbers that share one scale", (32, 4096), integer=True)
+moment_saving_bytes = quantity("moment_saving_bytes", r"\Delta M_{8}", BYTE, "memory that one-byte moments save", (0, 10**12))
+moment_saving_share = quantity("moment_saving_share", r"\rho_8", PURE, "share of the model states that one-byte moments save", most=1)
+moment_scale_bytes = quantity("moment_scale_bytes", r"M_{\mathrm{scale}}", BYTE, "fp32 scales of one-byte moments", (0, 10**10))

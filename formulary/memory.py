@@ -157,3 +157,11 @@ ZERO_STATE = define(
 )
 
 ZERO_LEDGER = Ledger("model states of one rank", _SHARDS, ZERO_STATE)
+
+ZERO_HEADROOM = define(
+    g.zero_headroom_bytes,
+    derivation=Derivation("A card has", g.memory_capacity).add(
+        "and the model states of its rank take up their share", -ZERO_STATE.expr, g.memory_capacity - ZERO_STATE.expr
+    ),
+    **_RANK,
+)
