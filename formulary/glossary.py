@@ -264,3 +264,57 @@ quantizer_block = quantity("quantizer_block", r"q_{\mathrm{block}}", PURE, "numb
 moment_saving_bytes = quantity("moment_saving_bytes", r"\Delta M_{8}", BYTE, "memory that one-byte moments save", (0, 10**12))
 moment_saving_share = quantity("moment_saving_share", r"\rho_8", PURE, "share of the model states that one-byte moments save", most=1)
 moment_scale_bytes = quantity("moment_scale_bytes", r"M_{\mathrm{scale}}", BYTE, "fp32 scales of one-byte moments", (0, 10**10))
+
+# Sharded data parallelism
+bytes_per_gathered_weight = quantity(
+    "bytes_per_gathered_weight", r"b_{\mathrm{gat}}", BYTE, "bytes of one weight as it travels", (1, 4), most=64
+)
+weight_gathers = quantity("weight_gathers", r"n_{\mathrm{AG}}", PURE, "times all weights are gathered per optimizer step", (0, 128))
+grad_passes = quantity("grad_passes", r"n_{\mathrm{RS}}", PURE, "ring passes over the gradients per optimizer step", (0, 128))
+zero_gather_bytes = quantity("zero_gather_bytes", r"V_{w,z}", BYTE, "bytes one rank sends to gather weights under ZeRO", (0, 10**13))
+zero_reduce_bytes = quantity("zero_reduce_bytes", r"V_{g,z}", BYTE, "bytes one rank sends to reduce gradients under ZeRO", (0, 10**13))
+zero_traffic_bytes = quantity("zero_traffic_bytes", "V_z", BYTE, "bytes one rank sends per optimizer step under ZeRO", (0, 10**13))
+zero_traffic_elements = quantity("zero_traffic_elements", "E_z", PURE, "elements one rank sends per step under ZeRO", (0, 10**12))
+zero_traffic_ratio = quantity("zero_traffic_ratio", r"V_z/V_{\mathrm{DDP}}", PURE, "traffic under ZeRO over that of DDP", (1, 100))
+accumulation_comm_ratio = quantity(
+    "accumulation_comm_ratio", r"\rho_K", PURE, "communication per computation with K micro-batches over that with one", (0, 1)
+)
+zero2_state_bytes = quantity("zero2_state_bytes", "M_2", BYTE, "model states of one rank under ZeRO-2", (0, 10**13))
+whole_bytes_per_param = quantity(
+    "whole_bytes_per_param", r"b_{\mathrm{whole}}", BYTE, "bytes of a parameter that every rank holds", (0, 20)
+)
+cut_bytes_per_param = quantity("cut_bytes_per_param", r"b_{\mathrm{cut}}", BYTE, "bytes of a parameter that one rank holds", (0, 20))
+flat_shard_params = quantity(
+    "flat_shard_params", r"\Psi_{\mathrm{flat}}", PURE, "elements of one rank's flat shard", (1, 10**12), integer=True
+)
+unit_params = quantity("unit_params", r"\Psi_u", PURE, "parameters of the largest FSDP unit", (10**5, 10**10), integer=True)
+root_params = quantity("root_params", r"\Psi_{\mathrm{root}}", PURE, "parameters of FSDP's root unit", (0, 10**10), integer=True, least=0)
+gather_buffers = quantity(
+    "gather_buffers", r"n_{\mathrm{gat}}", PURE, "units whose weights are gathered at once", (1, 3), integer=True, least=0
+)
+reduce_buffers = quantity(
+    "reduce_buffers", r"n_{\mathrm{red}}", PURE, "units whose gradients are whole at once", (1, 2), integer=True, least=0
+)
+working_bytes = quantity(
+    "working_bytes", r"A_{\mathrm{work}}", BYTE, "what one unit's backward pass needs beside what is saved", (0, 10**11)
+)
+fsdp_gathered_bytes = quantity("fsdp_gathered_bytes", r"M_{\mathrm{gat}}", BYTE, "gathered weights of FSDP units", (0, 10**11))
+fsdp_root_bytes = quantity("fsdp_root_bytes", r"M_{\mathrm{root}}", BYTE, "gathered weights of FSDP's root unit", (0, 10**11))
+fsdp_grad_bytes = quantity("fsdp_grad_bytes", r"M_{\mathrm{red}}", BYTE, "whole gradients of FSDP units", (0, 10**11))
+fsdp_activation_bytes = quantity(
+    "fsdp_activation_bytes", r"M_{\mathrm{act,peak}}", BYTE, "saved activations and a working set", (0, 10**12)
+)
+fsdp_peak_bytes = quantity("fsdp_peak_bytes", r"M_{\mathrm{peak}}", BYTE, "largest memory of a rank during an FSDP step", (0, 10**12))
+hsdp_state_bytes = quantity(
+    "hsdp_state_bytes", r"M_{\mathrm{HSDP}}", BYTE, "model states of one rank, sharded within its node", (0, 10**12)
+)
+hsdp_intra_bytes = quantity("hsdp_intra_bytes", r"V_{\mathrm{HSDP,intra}}", BYTE, "bytes one rank sends within its node", (0, 10**12))
+hsdp_inter_bytes = quantity("hsdp_inter_bytes", r"V_{\mathrm{HSDP,inter}}", BYTE, "bytes one rank sends to other nodes", (0, 10**12))
+hsdp_egress_bytes = quantity("hsdp_egress_bytes", r"X_{\mathrm{HSDP}}", BYTE, "bytes that leave a node under hybrid sharding", (0, 10**12))
+full_shard_egress_bytes = quantity(
+    "full_shard_egress_bytes", r"X_{\mathrm{FSDP}}", BYTE, "bytes that leave a node when all ranks share one ring", (0, 10**12)
+)
+hpz_state_bytes = quantity(
+    "hpz_state_bytes", r"M_{\mathrm{hpZ}}", BYTE, "model states of one rank with a second shard in the node", (0, 10**12)
+)
+hpz_egress_bytes = quantity("hpz_egress_bytes", r"X_{\mathrm{hpZ}}", BYTE, "bytes that leave a node with a second shard in it", (0, 10**12))
