@@ -48,7 +48,7 @@ def _card(chapter, root):
 
 def _grid(cards):
     rows = [cards[start : start + COLUMNS] for start in range(0, len(cards), COLUMNS)]
-    cell = '<td width="33%" valign="top">{}</td>'.format
+    cell = '<td width="33%" valign="top" style="vertical-align:top">{}</td>'.format
     return "\n".join(["<table>", *("<tr>\n" + "\n".join(map(cell, row)) + "\n</tr>" for row in rows), "</table>"])
 
 
