@@ -318,3 +318,39 @@ hpz_state_bytes = quantity(
     "hpz_state_bytes", r"M_{\mathrm{hpZ}}", BYTE, "model states of one rank with a second shard in the node", (0, 10**12)
 )
 hpz_egress_bytes = quantity("hpz_egress_bytes", r"X_{\mathrm{hpZ}}", BYTE, "bytes that leave a node with a second shard in it", (0, 10**12))
+
+# Tensor, context and expert parallelism
+bytes_per_activation = quantity("bytes_per_activation", r"b_{\mathrm{act}}", BYTE, "bytes of one activation as it travels", (1, 4), most=64)
+passes_per_layer = quantity(
+    "passes_per_layer",
+    r"n_{\mathrm{pass}}",
+    PURE,
+    "ring passes over a layer's boundary tensor per micro-batch",
+    (4, 12),
+    integer=True,
+    least=0,
+)
+boundary_bytes = quantity("boundary_bytes", r"S_{\mathrm{act}}", BYTE, "activations between two layers, of one micro-batch", (0, 10**10))
+tp_layer_bytes = quantity("tp_layer_bytes", r"V_{\mathrm{TP}}", BYTE, "bytes one tensor-parallel rank sends per layer", (0, 10**11))
+tp_model_bytes = quantity("tp_model_bytes", r"V_{\mathrm{TP},L}", BYTE, "bytes one tensor-parallel rank sends for all layers", (0, 10**12))
+mlp_matrices = quantity(
+    "mlp_matrices", r"n_{\mathrm{mlp}}", PURE, "matrices of the feed-forward layer", (2, 3), integer=True, choices=(2, 3)
+)
+tp_mlp_params = quantity("tp_mlp_params", r"\Psi_{\mathrm{mlp},t}", PURE, "feed-forward parameters of one rank and layer", (0, 10**10))
+tp_attention_params = quantity(
+    "tp_attention_params", r"\Psi_{\mathrm{attn},t}", PURE, "attention parameters of one rank and layer", (0, 10**10)
+)
+tp_activation_bytes = quantity(
+    "tp_activation_bytes", r"A_{\mathrm{TP}}", BYTE, "activations of one layer on one tensor-parallel rank", (0, 10**11)
+)
+sp_activation_bytes = quantity("sp_activation_bytes", r"A_{\mathrm{SP}}", BYTE, "those with sequence parallelism", (0, 10**11))
+kv_passes = quantity(
+    "kv_passes", r"n_{\mathrm{kv}}", PURE, "ring passes over a layer's keys and values per micro-batch", (2, 6), integer=True
+)
+cp_layer_bytes = quantity("cp_layer_bytes", r"V_{\mathrm{CP}}", BYTE, "bytes one context-parallel rank sends per layer", (0, 10**11))
+ulysses_layer_bytes = quantity(
+    "ulysses_layer_bytes", r"V_{\mathrm{Ulysses}}", BYTE, "bytes one rank sends per layer under Ulysses", (0, 10**11)
+)
+expert_parallel = quantity("expert_parallel", "e", PURE, "expert-parallel ranks", (1, 64), integer=True)
+experts_per_token = quantity("experts_per_token", r"k_{\mathrm{top}}", PURE, "experts that see a token", (1, 16), integer=True)
+ep_layer_bytes = quantity("ep_layer_bytes", r"V_{\mathrm{EP}}", BYTE, "bytes one expert-parallel rank sends per expert layer", (0, 10**11))
