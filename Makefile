@@ -13,7 +13,7 @@ DESKTOP := $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname -s))
 CODE := formulary explorers autograder labs chapters tools tests psi.py
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 study: $(READY) course ## open JupyterLab at the contents page
 	JUPYTER_CONFIG_PATH=$(CURDIR)/tools/jupyter $(BIN)/jupyter lab $(if $(DESKTOP),,--no-browser) $(LAB_FLAGS)
