@@ -12,7 +12,7 @@ from .quantity import GLOSSARY, InputError, Quantity, look_up, quantity
 from .spelling import nearest
 from .units import UnitError
 
-SUBJECTS = ("memory", "attention", "sharding", "communication", "data_parallel", "zero", "tensor_parallel")
+SUBJECTS = ("memory", "attention", "sharding", "communication", "data_parallel", "zero", "tensor_parallel", "pipeline")
 
 
 def load_all():

@@ -354,3 +354,30 @@ ulysses_layer_bytes = quantity(
 expert_parallel = quantity("expert_parallel", "e", PURE, "expert-parallel ranks", (1, 64), integer=True)
 experts_per_token = quantity("experts_per_token", r"k_{\mathrm{top}}", PURE, "experts that see a token", (1, 16), integer=True)
 ep_layer_bytes = quantity("ep_layer_bytes", r"V_{\mathrm{EP}}", BYTE, "bytes one expert-parallel rank sends per expert layer", (0, 10**11))
+
+# Pipeline
+stage_forward_time = quantity("stage_forward_time", "t_F", SECOND, "forward pass of one micro-batch on one stage", (0, 1))
+stage_backward_time = quantity("stage_backward_time", "t_B", SECOND, "backward pass of one micro-batch on one stage", (0, 1))
+input_grad_time = quantity("input_grad_time", "t_X", SECOND, "part of that backward pass that computes the input's gradient", (0, 1))
+weight_grad_time = quantity("weight_grad_time", "t_W", SECOND, "part of that backward pass that computes the weights' gradients", (0, 1))
+stage_index = quantity("stage_index", "j", PURE, "pipeline stage, counted from 1", (1, 64), integer=True)
+pipeline_step_time = quantity("pipeline_step_time", r"t_{\mathrm{pipe}}", SECOND, "step of a pipeline", (0, 100))
+pipeline_bubble = quantity("pipeline_bubble", r"\phi", PURE, "share of a pipeline's time in which a stage idles", (0, 1), most=1)
+bubble_ratio = quantity("bubble_ratio", r"\phi/(1-\phi)", PURE, "idle time of a stage over its working time", (0, 10))
+interleaved_bubble = quantity("interleaved_bubble", r"\phi_V", PURE, "that share with several chunks per stage", (0, 1), most=1)
+interleaved_bubble_ratio = quantity(
+    "interleaved_bubble_ratio", r"\phi_V/(1-\phi_V)", PURE, "that ratio with several chunks per stage", (0, 10)
+)
+zb_h1_bubble_time = quantity("zb_h1_bubble_time", r"t_{\mathrm{H1}}", SECOND, "idle time of a stage under ZB-H1", (0, 10))
+zb_h2_bubble_time = quantity("zb_h2_bubble_time", r"t_{\mathrm{H2}}", SECOND, "idle time of a stage under ZB-H2", (0, 10))
+zb_h1_bubble = quantity("zb_h1_bubble", r"\phi_{\mathrm{H1}}", PURE, "share of the time in which a stage idles under ZB-H1", (0, 1), most=1)
+chunk_boundaries = quantity(
+    "chunk_boundaries", r"n_{\mathrm{cut}}", PURE, "places where a micro-batch changes cards", (0, 500), integer=True, least=0
+)
+gpipe_in_flight = quantity("gpipe_in_flight", r"L_{\mathrm{GPipe}}", PURE, "layer-activations alive on a card under GPipe", (0, 10**4))
+in_flight = quantity("in_flight", r"L_{\mathrm{1F1B}}", PURE, "layer-activations alive on a card under 1F1B", (0, 10**3))
+interleaved_in_flight = quantity(
+    "interleaved_in_flight", r"L_{\mathrm{1F1B},V}", PURE, "layer-activations alive on a card under interleaved 1F1B", (0, 10**3)
+)
+zb_h2_in_flight = quantity("zb_h2_in_flight", r"L_{\mathrm{H2}}", PURE, "layer-activations alive on a card under ZB-H2", (0, 10**3))
+pipeline_p2p_bytes = quantity("pipeline_p2p_bytes", r"V_{\mathrm{PP}}", BYTE, "bytes an inner stage sends per step", (0, 10**12))
