@@ -8,11 +8,12 @@ import sympy as sp
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
-RESERVED = frozenset(
-    "arguments await break case catch class const continue debugger default delete do else enum eval export extends false finally for "
-    "function if implements import in instanceof interface let new null package private protected public return static super switch "
-    "this throw true try typeof var void while with yield Infinity Math NaN undefined".split()
-)
+_WORDS = """
+arguments await break case catch class const continue debugger default delete do else enum eval export extends false finally for function
+if implements import in instanceof interface let new null package private protected public return static super switch this throw true try
+typeof var void while with yield Infinity Math NaN undefined
+"""
+RESERVED = frozenset(_WORDS.split())
 
 
 class JavaScriptError(TypeError):

@@ -1,0 +1,111 @@
+"""Curves: a formula over a swept quantity, with a marker at its present value and a line to stay under."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from formulary import Formula
+from formulary.amounts import spoken, write
+
+from .control import Slider
+from .palette import PALETTE
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Formulas (label to Formula, of one unit) over the stops of slider `sweep`.
+
+    across, labels: one curve for each value of that quantity (value to label) instead of one for each formula.
+    limit: the quantity the curves should stay under. log: whether the axes are logarithmic, (x, y).
+    """
+
+    curves: Mapping
+    sweep: Slider
+    what: str
+    across: str = ""
+    labels: Mapping = field(default_factory=dict)
+    limit: str = ""
+    limit_label: str = "limit"
+    log: tuple = (False, False)
+
+    kind = "curve"
+
+    @property
+    def formulas(self):
+        return tuple(self.curves.values())
+
+    @property
+    def unit(self):
+        formula: Formula = self.formulas[0]
+        return formula.unit
+
+    @property
+    def series(self):
+        """Rows (label, formula's name, what the curve replaces, when it is the chosen one)."""
+        if self.across:
+            (formula,) = self.formulas
+            return [(label, formula.name, {self.across: value}, {self.across: value}) for value, label in self.labels.items()]
+        return [(label, formula.name, {}, {}) for label, formula in self.curves.items()]
+
+    def spec(self):
+        """What the front end needs to know, as JSON values."""
+        return {
+            "series": [dict(zip(("label", "name", "given", "chosen"), row, strict=True)) for row in self.series],
+            "sweep": self.sweep.name,
+            "sweepLabel": self.sweep.title,
+            "sweepUnit": str(self.sweep.quantity.unit),
+            "points": self.sweep.stops,
+            "limit": self.limit,
+            "limitLabel": self.limit_label,
+            "log": list(self.log),
+            "what": self.what,
+            "unit": str(self.unit),
+        }
+
+    def scene(self, state, evaluate):
+        """Each curve's points and its value at the marker, in base units."""
+        sweep = self.sweep.name
+        series = [
+            {
+                "label": label,
+                "chosen": all(state[key] == value for key, value in chosen.items()),
+                "points": [[x, evaluate(name, **given, **{sweep: x})] for x in self.sweep.stops],
+                "value": evaluate(name, **given),
+            }
+            for label, name, given, chosen in self.series
+        ]
+        return {"series": series, "here": state[sweep], "limit": state[self.limit] if self.limit else None}
+
+    def sentence(self, scene):
+        """The chosen curve at the marker, in words."""
+        main = next(one for one in scene["series"] if one["chosen"])
+        limit, at = scene["limit"], f"{self.sweep.title}: {spoken(scene['here'], self.sweep.quantity.unit)}"
+        fits = "" if limit is None else f", {'within' if main['value'] <= limit else 'over'} {write(limit, self.unit)}"
+        return f"{at}. {main['label']}: {self.what} {write(main['value'], self.unit)}{fits}."
+
+    def table(self, scene):
+        """(head, rows): each curve at the marker."""
+        head = ["", f"{self.sweep.title}: {spoken(scene['here'], self.sweep.quantity.unit)}"]
+        return head, [[one["label"], write(one["value"], self.unit)] for one in scene["series"]]
+
+    def draw(self, axes, scene):
+        """The curves on matplotlib `axes`."""
+        for one, colour in zip(scene["series"], PALETTE, strict=False):
+            xs, ys = np.array(one["points"], float).T
+            axes.plot(xs, ys, color=colour, label=one["label"], linewidth=2.5 if one["chosen"] else 1.5)
+            axes.plot([scene["here"]], [one["value"]], "o", color=colour, markersize=7 if one["chosen"] else 5)
+        axes.axvline(scene["here"], color="0.6", linewidth=1, zorder=0)
+        if scene["limit"] is not None:
+            label = f"{self.limit_label} {write(scene['limit'], self.unit)}"
+            axes.axhline(scene["limit"], color="black", linestyle="--", linewidth=1, label=label)
+        self._dress(axes)
+
+    def _dress(self, axes):
+        log_x, log_y = ("log" if log else "linear" for log in self.log)
+        axes.set(xscale=log_x, yscale=log_y, xlabel=self.sweep.title, ylabel=self.what)
+        axes.xaxis.set_major_formatter(lambda value, _: spoken(value, self.sweep.quantity.unit))
+        axes.yaxis.set_major_formatter(lambda value, _: write(value, self.unit))
+        axes.minorticks_off()
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))

@@ -1,0 +1,40 @@
+"""The JavaScript of one explorer: the fixed files of `static/`, and what is generated from the formulas and the units."""
+
+import json
+from functools import cache
+from importlib.resources import files
+
+from formulary import amounts
+
+FORMATTING = ("COUNT_SCALES", "GIGA_UP_TO", "WHOLE_UP_TO", "PLAIN_FROM", "PLAIN_UP_TO")
+SHARED = ("format.js", "sheet.js", "controls.js", "report.js", "explorer.js")
+
+
+def module(formulas, view):
+    """An ES module with the evaluators of `formulas` (name to Formula), the fixed files and view file `view`.
+
+    It computes with what `Formula.javascript` wrote and formats by the table that `formulary.amounts` formats by.
+    """
+    return "\n".join([_tables(), _evaluators(formulas), *map(static, SHARED), static(f"{view}.js"), EXPORTS])
+
+
+EXPORTS = "export { FORMULAS, count, read, scene, write };\nexport default { render };\n"
+
+
+@cache
+def static(name):
+    """The text of a file of `static/`."""
+    return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
+
+
+def _evaluators(formulas):
+    rows = (f"  {name}: ({{ {', '.join(formula.inputs)} }}) => {formula.javascript}," for name, formula in formulas.items())
+    return "\n".join(["const FORMULAS = {", *rows, "};"])
+
+
+@cache
+def _tables():
+    units = {str(unit): {"scales": scales, "names": amounts.names_of(unit)} for unit, scales in amounts.SCALES.items()}
+    units["1"] = {"scales": [], "names": amounts.names_of(amounts.PURE)}
+    tables = {"UNITS": units} | {name: getattr(amounts, name) for name in FORMATTING}
+    return "\n".join(f"const {name} = {json.dumps(table)};" for name, table in tables.items())

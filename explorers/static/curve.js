@@ -1,0 +1,95 @@
+// Curves: formulas over a swept quantity, with a marker where the control stands and a line they should stay under.
+
+const MARGIN = 12; // pixels between the curves and the ends of the picture
+
+function scene(view, state, evaluate) {
+  const here = state[view.sweep];
+  const series = view.series.map(({ label, name, given, chosen }) => ({
+    label,
+    chosen: Object.entries(chosen).every(([key, value]) => state[key] === value),
+    points: view.points.map((x) => [x, evaluate(name, { ...given, [view.sweep]: x })]),
+    value: evaluate(name, given),
+  }));
+  return { series, here, limit: view.limit ? state[view.limit] : null };
+}
+
+function describe(view, { series, here, limit }) {
+  const size = (value) => write(value, view.unit);
+  const main = series.find((one) => one.chosen);
+  const at = `${view.sweepLabel}: ${spoken(here, view.sweepUnit)}`;
+  const good = limit !== null && main.value <= limit;
+  const fits = limit === null ? "" : `, ${good ? "within" : "over"} ${size(limit)}`;
+  return {
+    headline: size(main.value),
+    detail: `${view.what}, ${main.label}, ${at}`,
+    lamp: limit === null ? null : { good, text: `${good ? "within" : "over"} ${size(limit)}` },
+    head: ["", `at ${spoken(here, view.sweepUnit)}`],
+    rows: series.map(({ label, value, chosen }, i) => ({ colour: view.palette[i], cells: [label, size(value)], chosen })),
+    sentence: `${at}. ${main.label}: ${view.what} ${size(main.value)}${fits}.`,
+  };
+}
+
+function draw(sheet, view, { series, here, limit }) {
+  const [width, height] = [sheet.root.viewBox.baseVal.width, sheet.root.viewBox.baseVal.height];
+  const box = { left: 62, right: width - (limit === null ? 16 : 58), top: 4, bottom: height - 40 };
+  const shown = series.flatMap(({ points }) => points.map(([, y]) => y)).concat(limit ?? []);
+  const x = axisOf([...view.points, here], view.log[0], box.left, box.right, width / 90);
+  const y = axisOf(shown, view.log[1], box.bottom - (view.log[1] ? MARGIN : 0), box.top + MARGIN, 5);
+  drawGrid(sheet, box, x, y, view);
+  series.forEach((one, i) => {
+    const attributes = { d: pathOf(one.points, x, y), stroke: view.palette[i], class: one.chosen ? "psi-curve psi-main" : "psi-curve" };
+    sheet.draw("path", `curve${i}`, attributes);
+  });
+  sheet.draw("line", "here", { x1: x.at(here), x2: x.at(here), y1: box.top, y2: box.bottom, class: "psi-here" });
+  series.forEach((one, i) => {
+    if (y.holds(one.value)) sheet.draw("circle", `dot${i}`, { cx: x.at(here), cy: y.at(one.value), r: one.chosen ? 6 : 4, fill: view.palette[i], class: "psi-dot" });
+  });
+  if (limit !== null) drawLimit(sheet, box, y.at(limit), view.limitLabel, write(limit, view.unit));
+}
+
+// A scale from values to pixels: { at, holds, ticks }. Values that a log axis cannot hold are left out.
+function axisOf(values, log, from, to, count) {
+  const holds = (value) => Number.isFinite(value) && (!log || value > 0);
+  const held = values.filter(holds);
+  return { ...(log ? logAxis(held, from, to, count) : linearAxis(held, from, to, count)), holds };
+}
+
+function linearAxis(held, from, to, count) {
+  const { step, top } = roundAxis(Math.max(...held), count);
+  const ticks = Array.from({ length: Math.round(top / step) + 1 }, (_, i) => i * step);
+  return { at: (value) => from + ((to - from) * value) / top, ticks };
+}
+
+function logAxis(held, from, to, count) {
+  const [low, high] = [Math.min(...held), Math.max(...held)].map(Math.log10);
+  const wide = high - low || 1;
+  const every = Math.max(1, Math.ceil(wide / count));
+  const ticks = [];
+  for (let power = Math.ceil(low - 0.0001); power <= high + 0.0001; power += every) ticks.push(10 ** power);
+  return { at: (value) => from + ((to - from) * (Math.log10(value) - low)) / wide, ticks };
+}
+
+function pathOf(points, x, y) {
+  let pen = "M";
+  const steps = [];
+  for (const [across, up] of points) {
+    if (y.holds(up)) steps.push(`${pen}${x.at(across).toFixed(1)} ${y.at(up).toFixed(1)}`);
+    pen = y.holds(up) ? "L" : "M";
+  }
+  return steps.join("");
+}
+
+function drawGrid(sheet, box, x, y, view) {
+  y.ticks.forEach((value, i) => {
+    const at = y.at(value);
+    sheet.draw("line", `row${i}`, { x1: box.left, x2: box.right, y1: at, y2: at, class: "psi-grid" });
+    sheet.draw("text", `row tick${i}`, { x: box.left - 8, y: at + 4, class: "psi-tick", "text-anchor": "end" }, write(value, view.unit));
+  });
+  x.ticks.forEach((value, i) => {
+    const at = x.at(value);
+    sheet.draw("line", `column${i}`, { x1: at, x2: at, y1: box.bottom, y2: box.bottom + 5, class: "psi-axis" });
+    sheet.draw("text", `column tick${i}`, { x: at, y: box.bottom + 18, class: "psi-tick", "text-anchor": "middle" }, spoken(value, view.sweepUnit));
+  });
+  sheet.draw("line", "axis", { x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom, class: "psi-axis" });
+  sheet.draw("text", "x label", { x: (box.left + box.right) / 2, y: box.bottom + 35, class: "psi-tick", "text-anchor": "middle" }, view.sweepLabel);
+}
