@@ -42,6 +42,7 @@ _BATCH = {
 
 DATA_PARALLEL_RANKS = define(
     g.world_size,
+    name="data_parallel_ranks",
     derivation=Derivation("All GPUs", g.num_gpus)
     .multiply("of which one in t holds another slice of the same layers", 1 / g.tensor_parallel, g.num_gpus / g.tensor_parallel)
     .multiply("one in P other layers", 1 / g.num_stages, g.num_gpus / (g.tensor_parallel * g.num_stages))
@@ -55,6 +56,7 @@ DATA_PARALLEL_RANKS = define(
 
 GLOBAL_BATCH = define(
     g.global_batch,
+    name="sequences_per_step",
     derivation=Derivation("A replica computes a micro-batch", _b)
     .multiply("K times before it updates", _K, _b * _K)
     .multiply("and so does every data-parallel rank", _k, _b * _K * _k),
@@ -63,6 +65,7 @@ GLOBAL_BATCH = define(
 
 ACCUMULATION_STEPS = define(
     g.accumulation_steps,
+    name="needed_accumulation_steps",
     derivation=Derivation("The batch with K micro-batches on each rank", GLOBAL_BATCH.expr)
     .solve("reaches the wanted size", _K, g.global_batch, g.global_batch / (_b * _k))
     .round_up("and there are no broken micro-batches", sp.ceiling(g.global_batch / (_b * _k))),
@@ -97,6 +100,7 @@ DDP_TIME = define(
 
 NUM_BUCKETS = define(
     g.num_buckets,
+    name="needed_buckets",
     derivation=Derivation("The whole gradient weighs", _MESSAGE)
     .multiply("and a bucket holds", 1 / g.bucket_bytes, _MESSAGE / g.bucket_bytes)
     .round_up("The last bucket may be short", sp.ceiling(_MESSAGE / g.bucket_bytes)),

@@ -351,7 +351,7 @@ cp_layer_bytes = quantity("cp_layer_bytes", r"V_{\mathrm{CP}}", BYTE, "bytes one
 ulysses_layer_bytes = quantity(
     "ulysses_layer_bytes", r"V_{\mathrm{Ulysses}}", BYTE, "bytes one rank sends per layer under Ulysses", (0, 10**11)
 )
-expert_parallel = quantity("expert_parallel", "e", PURE, "expert-parallel ranks", (1, 64), integer=True)
+expert_parallel = quantity("expert_parallel", r"k_{\mathrm{ep}}", PURE, "expert-parallel ranks", (1, 64), integer=True)
 experts_per_token = quantity("experts_per_token", r"k_{\mathrm{top}}", PURE, "experts that see a token", (1, 16), integer=True)
 ep_layer_bytes = quantity("ep_layer_bytes", r"V_{\mathrm{EP}}", BYTE, "bytes one expert-parallel rank sends per expert layer", (0, 10**11))
 

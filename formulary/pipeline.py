@@ -95,6 +95,7 @@ _ENOUGH = (_P - 1) * (1 - g.pipeline_bubble) / g.pipeline_bubble
 
 MICRO_BATCHES = define(
     g.num_micro_batches,
+    name="needed_micro_batches",
     derivation=Derivation("The bubble", BUBBLE.expr)
     .solve("shrinks to the share allowed", _M, g.pipeline_bubble, _ENOUGH)
     .round_up("at the first whole number that is enough", sp.ceiling(_ENOUGH)),
@@ -136,6 +137,7 @@ _ZB = {
     "assumptions": (
         "backward is split: the gradient of the input goes on to the next stage at once, that of the weights can wait",
         "t_W no longer than t_F or t_X, and enough micro-batches: at least 2P-1",
+        "the handcrafted order; where t_W is shorter, an order found by search idles less",
         "the optimizer does not wait for the other stages",
     ),
 }

@@ -225,7 +225,7 @@ EP_LAYER = define(
     g.ep_layer_bytes,
     derivation=Derivation("A rank sends each of its tokens to so many experts", _ROUTED)
     .multiply(
-        "of which one e-th live on the rank itself",
+        "of which some live on the rank itself",
         (ALL_TO_ALL.expr / g.message_bytes).subs(g.world_size, _e),
         _ROUTED * (_e - 1) / _e,
     )
