@@ -1,0 +1,122 @@
+"""A lab: conditions, predictions made from formulas, and a job that is run under those conditions.
+
+    Lab("model_states", "…", job="model_states.py", conditions={…}, predict=conditions_to_predictions)
+
+`predict` gives the predictions for a set of conditions; a prediction names the number of the job's measurement that it
+foretells. Adding a lab takes a job in labs/jobs/, a module here with its LAB, and a notebook in labs/notebooks/.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from formulary import Formula, InputError, nearest
+
+from .launch import launch
+from .measurement import Measurement, MeasurementError
+from .report import Report
+
+JOBS = Path(__file__).parent / "jobs"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A formula together with the values it is evaluated at."""
+
+    formula: Formula
+    values: Mapping
+
+    def __call__(self):
+        return self.formula(**self.values)
+
+    def __str__(self):
+        return self.formula.worked_text(**self.values)
+
+
+def estimate(formula, **values):
+    """The formula at those of `values` that it takes."""
+    return Estimate(formula, {name: values[name] for name in formula.inputs if name in values})
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Why a library does not do what the paper says; `before` is the figure without this difference."""
+
+    name: str
+    why: str
+    before: float = 0
+
+    def at(self, before):
+        """This difference on a line that would otherwise read `before` (an Estimate)."""
+        return replace(self, before=before())
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What `part` (of `variant`, on `rank`) will measure, and the `differences` that lead there from the paper's figure."""
+
+    part: str
+    estimate: Estimate
+    variant: str = ""
+    rank: int | None = None
+    differences: tuple = ()
+    within: float = 0.0
+
+    @property
+    def key(self):
+        """The name of its number in the measurement."""
+        return "/".join(str(word) for word in (self.variant, self.rank, self.part) if word not in ("", None))
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A question to reality. `conditions` are the defaults; `predict(conditions)` gives Predictions."""
+
+    name: str
+    title: str
+    job: str
+    conditions: Mapping
+    predict: Callable
+
+    def under(self, nproc=2, **given):
+        """The conditions with the `given` ones put in. Raises InputError for one that the lab does not have."""
+        for name, value in given.items():
+            if name not in self.conditions:
+                raise InputError(
+                    f"lab {self.name} has no condition {name!r}{nearest(name, self.conditions)}; it has {', '.join(self.conditions)}"
+                )
+            given[name] = _like(self.conditions[name], name, value)
+        return {**self.conditions, **given, "world_size": nproc}
+
+    def predictions(self, nproc=2, **given):
+        """What the formulas say, before anything runs."""
+        return tuple(self.predict(self.under(nproc, **given)))
+
+    def run(self, nproc=2, *, launcher="auto", timeout=120, port=None, progress=None, **given):
+        """Run the job on `nproc` processes and hold it against the predictions; returns a Report, BROKEN if the job did not end well.
+
+        Raises InputError or LaunchError if it cannot be started as asked.
+        """
+        conditions = self.under(nproc, **given)
+        predictions = self.predictions(nproc, **given)
+        words = [f"{name}={conditions[name]}" for name in self.conditions]
+        options = {"launcher": launcher, "device": conditions["device"], "timeout": timeout, "port": port, "progress": progress}
+        run = launch(JOBS / self.job, nproc, words, **options)
+        measurement = Measurement.of(run.measurement) if run.measurement else None
+        return Report(self, conditions, predictions, measurement, run.failure, run.command)
+
+    def report(self, measurement):
+        """The report on a measurement taken elsewhere."""
+        if measurement.lab != self.name:
+            raise MeasurementError(f"a measurement of lab {measurement.lab!r}, not of {self.name!r}")
+        known = {name: value for name, value in measurement.conditions.items() if name in self.conditions}
+        nproc = measurement.conditions["world_size"]
+        return Report(self, measurement.conditions, self.predictions(nproc, **known), measurement)
+
+
+def _like(default, name, value):
+    """`value` as what the default is, a text or a whole number. Raises InputError."""
+    try:
+        return type(default)(value)
+    except (TypeError, ValueError):
+        raise InputError(f"condition {name} is {value!r}; it must be like {default!r}") from None

@@ -1,0 +1,184 @@
+"""One way to start a job on many processes: `launch("labs/jobs/model_states.py", nproc=2)`.
+
+The job is a plain script that reads RANK and WORLD_SIZE from its environment. On GPUs torchrun starts it; on a CPU
+(Linux) a process that has imported torch beforehand forks the ranks, which takes a fraction of a second a job. A job that
+fails, dies or hangs ends in a `Run` that says so, with the log of the rank that failed first; nothing keeps running.
+"""
+
+import json
+import os
+import shlex
+import signal
+import socket
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import logs
+from .processes import Forked, ServerDied, Torchrun
+
+ROOT = Path(__file__).resolve().parent.parent
+HOST = "127.0.0.1"
+LAUNCHERS = ("auto", "fork", "torchrun")
+DEVICES = ("cpu", "cuda")
+POLL_SECONDS = 0.05
+PROGRESS = "progress: "
+
+
+class LaunchError(ValueError):
+    """A job that cannot be started as asked."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a job went: `measurement` is the JSON its rank 0 printed, or `failure` says in words why there is none."""
+
+    command: str
+    log_dir: Path
+    seconds: float
+    measurement: dict | None = None
+    failure: str = ""
+
+
+def launch(job, nproc=2, args=(), *, timeout=120, launcher="auto", device="cpu", port=None, progress=None):
+    """Run the script `job` on `nproc` processes with the command line `args`; returns a Run, however it went.
+
+    timeout: seconds until the job counts as hanging. progress: called with (seconds, what rank 0 last said).
+    Raises LaunchError where nothing can be started: no such job, nproc below 1, too few GPUs, a port in use.
+    """
+    check(job, nproc, launcher, device, port)
+    start = {"torchrun": Torchrun, "fork": Forked}[resolve(launcher, device)]
+    log_dir, args = Path(tempfile.mkdtemp(prefix="psi-lab-")), [str(arg) for arg in args]
+    started, process = time.monotonic(), None
+    try:
+        process = start(Path(job).resolve(), args, nproc, environment(nproc, device, port or free_port()), log_dir)
+        failure = _watch(process, log_dir, timeout, progress or show_progress)
+    except ServerDied as death:
+        failure = str(death)
+    finally:
+        if process:
+            process.stop()
+    return _finished(command(job, nproc, args), log_dir, time.monotonic() - started, failure)
+
+
+def check(job, nproc, launcher, device, port):
+    """Raise LaunchError for a launch that cannot work, saying what to try."""
+    if not Path(job).is_file():
+        raise LaunchError(f"there is no job file {job}")
+    if isinstance(nproc, bool) or not isinstance(nproc, int) or nproc < 1:
+        raise LaunchError(f"nproc is {nproc!r}; it must be a whole number of processes, at least 1")
+    for value, name, known in ((launcher, "launcher", LAUNCHERS), (device, "device", DEVICES)):
+        if value not in known:
+            raise LaunchError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
+    if device == "cuda":
+        _require_gpus(nproc)
+    if port is not None:
+        _require_free(port)
+
+
+def _require_gpus(nproc):
+    import torch  # here, since it takes seconds and is only wanted for this question
+
+    found = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if found < nproc:
+        raise LaunchError(
+            f"device cuda needs {nproc} GPUs, one for each process, and torch {torch.__version__} sees {found}; "
+            f"try device cpu{f', or nproc {found}' if found else ''}"
+        )
+
+
+def _require_free(port):
+    if not isinstance(port, int) or not 0 < port < 65536:
+        raise LaunchError(f"port is {port!r}; it must be a whole number between 1 and 65535")
+    with socket.socket() as probe:
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise LaunchError(f"port {port} on {HOST} cannot be used ({error.strerror}); leave the port out to get a free one") from None
+
+
+def free_port():
+    """A TCP port on this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return probe.getsockname()[1]
+
+
+def resolve(launcher, device):
+    """Which launcher "auto" means: fork for CPUs where forking a process with torch in it is safe, else torchrun."""
+    return launcher if launcher != "auto" else "fork" if device == "cpu" and sys.platform == "linux" else "torchrun"
+
+
+def environment(nproc, device, port):
+    """What every rank finds in its environment besides its own number."""
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    shared = {
+        "OMP_NUM_THREADS": "1",  # ranks share the cores; more threads make small jobs a hundred times slower
+        "PYTHONPATH": os.pathsep.join(paths),
+        "MASTER_ADDR": HOST,
+        "MASTER_PORT": str(port),
+        "WORLD_SIZE": str(nproc),
+        "LOCAL_WORLD_SIZE": str(nproc),
+    }
+    loopback = "lo0" if sys.platform == "darwin" else "lo"
+    return shared | ({"GLOO_SOCKET_IFNAME": loopback} if device == "cpu" else {})
+
+
+def command(job, nproc, args):
+    """The line that starts the same job by hand."""
+    path = Path(job).resolve()
+    shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    return shlex.join(["torchrun", "--nproc-per-node", str(nproc), str(shown), *args])
+
+
+# --- while it runs -----------------------------------------------------------------------------------------------
+
+
+def _watch(process, log_dir, timeout, progress):
+    """Wait for the job's end; returns why it failed, or nothing."""
+    started = time.monotonic()
+    while (ended := process.poll()) is None:
+        seconds = time.monotonic() - started
+        if seconds > timeout:
+            return f"the job did not finish within {timeout:g} s and was stopped; rank 0 last said: {_last_said(log_dir) or 'nothing'}"
+        progress(seconds, _last_said(log_dir))
+        time.sleep(POLL_SECONDS)
+    progress(None, "")
+    return _why(ended, log_dir) if ended["code"] else ""
+
+
+def _why(ended, log_dir):
+    rank, code = ended["rank"], ended["code"]
+    how = f"was killed by signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"stopped with exit status {code}"
+    who, files = ("the launcher", [log_dir / "agent.log"]) if rank is None else (f"rank {rank}", logs.of_rank(log_dir, rank))
+    return f"{who} {how}; the last lines of its log:\n{logs.tail(*files)}"
+
+
+def _lines(log_dir, stream, start):
+    """The lines of rank 0's `stream` that begin with `start`."""
+    return [line for file in logs.of_rank(log_dir, 0, stream) for line in logs.read(file).splitlines() if line.startswith(start)]
+
+
+def _last_said(log_dir):
+    said = _lines(log_dir, "stderr", PROGRESS)
+    return said[-1].removeprefix(PROGRESS) if said else ""
+
+
+def show_progress(seconds, said):
+    """One line that is written over, where somebody is watching: a terminal or a notebook. Seconds None clears it."""
+    notebook = "ipykernel" in sys.modules
+    stream = sys.stdout if notebook else sys.stderr
+    if notebook or stream.isatty():
+        line = "" if seconds is None else f"{seconds:5.1f} s  {said or 'starting'}"
+        print(f"\r{line:<70}" + ("\r" if seconds is None else ""), end="", file=stream, flush=True)
+
+
+def _finished(command, log_dir, seconds, failure):
+    printed = _lines(log_dir, "stdout", '{"lab"')
+    if not failure and not printed:
+        failure = f"rank 0 ended well but printed no measurement; the last lines of its log:\n{logs.tail(*logs.of_rank(log_dir, 0))}"
+    if failure:
+        return Run(command, log_dir, seconds, failure=f"{failure}\nall logs are in {log_dir}")
+    return Run(command, log_dir, seconds, json.loads(printed[-1]))

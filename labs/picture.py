@@ -1,0 +1,81 @@
+"""The picture of a report: for each variant and rank two bars, predicted and measured, stacked part by part."""
+
+import io
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from formulary.amounts import unit_named, write
+from formulary.units import BYTE
+
+COLORS = ("#0072b2", "#56b4e9", "#999999", "#009e73", "#e69f00", "#cc79a7", "#d55e00")
+BAR = 0.4  # width of a bar, where the bars of a rank have 1 together
+GAP = 0.8  # between variants
+PREDICTED = {"alpha": 0.45, "hatch": "///", "edgecolor": "white"}
+MEASURED = {"edgecolor": "white"}
+PAPER = {"color": "#333333", "linewidth": 2}
+
+
+class Picture(Figure):
+    """A Figure that shows itself in a notebook without pyplot."""
+
+    def _repr_svg_(self):
+        with io.StringIO() as file:
+            self.savefig(file, format="svg", bbox_inches="tight")
+            return file.getvalue()
+
+
+def stacked_bars(report):
+    """The bars of every variant and rank that have parts in bytes, with the paper's total as a line across each pair."""
+    totals = report.totals
+    name = write(max(x.predicted for x in totals), BYTE).split()[-1]
+    places = _places(totals)
+    figure = Picture(figsize=(max(6, 1.5 + 0.8 * places[-1]), 4.2), facecolor="white", layout="constrained")
+    axes = figure.add_subplot()
+    for place, column in zip(places, totals, strict=True):
+        parts = [x for x in report.lines if (x.variant, x.rank) == (column.variant, column.rank)]
+        _pair(axes, place, parts, column, float(unit_named(name, BYTE)[0]), _colors(report))
+    _label(axes, places, totals, name)
+    _legend(figure, report)
+    return figure
+
+
+def _places(totals):
+    """Where each rank's pair of bars stands: ranks side by side, a gap between variants."""
+    variants = list(dict.fromkeys(x.variant for x in totals))
+    return [i + GAP * variants.index(x.variant) for i, x in enumerate(totals)]
+
+
+def _colors(report):
+    parts = dict.fromkeys(x.part for x in report.lines if x.rank is not None)
+    return dict(zip(parts, COLORS, strict=False))
+
+
+def _pair(axes, place, parts, column, scale, colors):
+    sides = ((-BAR / 2, "predicted", PREDICTED), (BAR / 2, "measured", MEASURED))
+    for shift, side, style in sides:
+        top = 0
+        for x in parts:
+            height = (getattr(x, side) or 0) / scale
+            axes.bar(place + shift, height, BAR, bottom=top, color=colors[x.part], **style)
+            top += height
+    axes.plot([place - BAR, place + BAR], [column.paper / scale] * 2, **PAPER)
+
+
+def _label(axes, places, totals, unit):
+    axes.set_xticks(places, [f"rank {x.rank}" for x in totals], fontsize=8)
+    axes.set_ylabel(f"{unit} kept between steps")
+    axes.spines[["top", "right"]].set_visible(False)
+    for variant in dict.fromkeys(x.variant for x in totals):
+        mine = [place for place, x in zip(places, totals, strict=True) if x.variant == variant]
+        middle = (mine[0] + mine[-1]) / 2
+        axes.text(middle, -0.1, variant, transform=axes.get_xaxis_transform(), ha="center", va="top", weight="bold")
+
+
+def _legend(figure, report):
+    shown = {x.part for x in report.lines if x.rank is not None and not (x.predicted == 0 and not x.measured)}
+    parts = [Patch(color=color, label=part) for part, color in _colors(report).items() if part in shown]
+    sides = [Patch(facecolor="#666666", label="predicted", **PREDICTED), Patch(facecolor="#666666", label="measured", **MEASURED)]
+    handles = [*sides, Line2D([], [], label="total on paper", **PAPER), *parts]
+    figure.legend(handles=handles, loc="outside right upper", frameon=False, fontsize=8)

@@ -1,0 +1,247 @@
+"""What a lab found: a line for each prediction, predicted | measured | ratio | verdict, and each difference from the paper by name."""
+
+import html
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+
+from formulary import InputError, Outcome, judge, nearest
+from formulary.amounts import number, read, write
+from formulary.units import BYTE, PURE
+
+from .picture import stacked_bars
+
+HEADER = ("", "rank", "predicted", "measured", "ratio", "verdict", "on paper", "what makes the difference")
+TOTAL = "total"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A prediction and what was measured; sums of lines are lines too."""
+
+    variant: str
+    part: str
+    rank: int | None
+    predicted: float
+    measured: float | None
+    paper: float
+    unit: object = PURE
+    within: float = 0.0
+    changes: Mapping = field(default_factory=dict)
+
+    @cached_property
+    def verdict(self):
+        return judge(self.measured, self.predicted, within=self.within, unit=self.unit)
+
+    @property
+    def like(self):
+        """Lines that are alike in this can share a row of the table, whatever their rank."""
+        return self.variant, self.part, self.predicted, self.measured, self.paper
+
+    @property
+    def silent(self):
+        """Whether there is nothing in it to show: nothing predicted, measured or on paper."""
+        return not (self.predicted or self.measured or self.paper)
+
+
+def line(prediction, numbers):
+    """The line of a prediction, measured as `numbers` say."""
+    predicted = prediction.estimate()
+    stages = [difference.before for difference in prediction.differences] + [predicted]
+    changes = {d.name: after - d.before for d, after in zip(prediction.differences, stages[1:], strict=True)}
+    return Line(
+        prediction.variant,
+        prediction.part,
+        prediction.rank,
+        predicted,
+        numbers.get(prediction.key),
+        stages[0],
+        prediction.estimate.formula.unit,
+        prediction.within,
+        {name: change for name, change in changes.items() if change},
+    )
+
+
+def total(lines):
+    """The sum of lines of one variant on one rank."""
+    first = lines[0]
+    changes = {name: sum(x.changes.get(name, 0) for x in lines) for each in lines for name in each.changes}
+    measured = None if any(x.measured is None for x in lines) else sum(x.measured for x in lines)
+    sums = [sum(x.predicted for x in lines), measured, sum(x.paper for x in lines)]
+    within = max(x.within for x in lines)
+    return Line(first.variant, TOTAL, first.rank, *sums, first.unit, within, {name: change for name, change in changes.items() if change})
+
+
+@dataclass(frozen=True)
+class Report:
+    """The lines of one run, and what became of it. `failure` says why nothing was measured, if nothing was."""
+
+    lab: object
+    conditions: Mapping
+    predictions: tuple
+    measurement: object = None
+    failure: str = ""
+    command: str = ""
+
+    @cached_property
+    def lines(self):
+        """A line for each prediction."""
+        numbers = self.measurement.numbers if self.measurement else {}
+        return [line(prediction, numbers) for prediction in self.predictions]
+
+    @cached_property
+    def totals(self):
+        """A line for each variant and rank: the sum of its parts."""
+        parts = [x for x in self.lines if x.rank is not None and x.unit == BYTE]
+        return [total(list(group)) for _, group in groupby(parts, key=lambda x: (x.variant, x.rank))]
+
+    @property
+    def outcome(self):
+        """BROKEN if something could not be measured, FAILED if a prediction was off, else PASSED."""
+        found = {x.verdict.outcome for x in self.lines}
+        return next(outcome for outcome in (Outcome.BROKEN, Outcome.FAILED, Outcome.PASSED) if outcome in found)
+
+    @property
+    def reason(self):
+        """The outcome in words."""
+        if self.outcome is Outcome.PASSED:
+            return f"{len(self.lines)} of {len(self.lines)} predictions came true"
+        off = [x for x in self.lines if x.verdict.outcome is self.outcome]
+        named = [
+            f"{'/'.join(str(word) for word in (x.variant, x.rank, x.part) if word not in ('', None))}: {x.verdict.reason}" for x in off
+        ]
+        return self.failure or f"{len(off)} of {len(self.lines)} predictions {self.outcome.value}, first {named[0]}"
+
+    @property
+    def differences(self):
+        """{name: why} of the differences from the paper that changed a line, in the order in which they appear."""
+        found = {name for x in self.lines for name in x.changes}
+        return {d.name: d.why for p in self.predictions for d in p.differences if d.name in found}
+
+    def figure(self):
+        """A matplotlib Figure: predicted beside measured, part by part."""
+        return stacked_bars(self)
+
+    def guesses(self, stated, within=0.01):
+        """What a learner stated for the total of some variants on rank 0, judged against the measurement.
+
+        stated: {variant: text or number of bytes, or None for no guess}.
+        """
+        known = {x.variant: x for x in self.totals if x.rank == 0}
+        for name in stated:
+            if name not in known:
+                raise InputError(f"there is no total called {name!r}{nearest(name, known)}; there are {', '.join(known)}")
+        return Guesses({name: self._guess(known[name], value, within) for name, value in stated.items() if value is not None})
+
+    def _guess(self, line, stated, within):
+        value = read(stated, line.unit) if isinstance(stated, str) else stated
+        hint = "this is the figure on paper; here it differs by " + ", ".join(line.changes)
+        return judge(value, line.measured, within=within, unit=line.unit, mistakes={"paper": line.paper}, hints={"paper": hint})
+
+    # --- as a table ------------------------------------------------------------------------------------------------
+
+    def rows(self):
+        """The table's cells as text: parts, then the total, of each variant; ranks that are alike share a row."""
+        ordered = [x for x in self.lines if x.rank is None]
+        for variant in dict.fromkeys(x.variant for x in self.lines if x.rank is not None):
+            mine = [x for x in self.lines if x.variant == variant and x.rank is not None]
+            parts = dict.fromkeys(x.part for x in mine)
+            ordered += [x for part in parts for x in mine if x.part == part] + [x for x in self.totals if x.variant == variant]
+        shown = [x for x in ordered if not x.silent]
+        return [_row(list(alike)) for _, alike in groupby(shown, key=lambda x: x.like)]
+
+    def _repr_markdown_(self):
+        dashes = ["---", "---", *["--:"] * 3, "---", "--:", "---"]
+        table = [_pipe(HEADER), _pipe(dashes), *map(_pipe, self.rows())]
+        reasons = [f"- **{name}**: {why}" for name, why in self.differences.items()]
+        return "\n".join([f"**{self.outcome.value}** · {self.reason}", "", *table, "", *reasons, "", self._where()])
+
+    def _repr_html_(self):
+        head = "".join(f'<th scope="col">{name}</th>' for name in HEADER)
+        body = "".join(_html_row(row) for row in self.rows())
+        reasons = "".join(f"<dt><b>{html.escape(name)}</b></dt><dd>{html.escape(why)}</dd>" for name, why in self.differences.items())
+        verdict = f"<b>{self.outcome.value}</b> · <span style='white-space: pre-wrap'>{html.escape(self.reason)}</span>"
+        table = f"<table><caption>{html.escape(self.lab.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<p>{verdict}</p>{table}<dl>{reasons}</dl><p><small>{html.escape(self._where())}</small></p>"
+
+    def _where(self):
+        return str(self.measurement or "not measured")
+
+    def __str__(self):
+        rows = [HEADER, *self.rows()]
+        wide = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
+        table = [
+            "  ".join(cell.ljust(w) if i in (0, 1, 5, 7) else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, wide, strict=True)))
+            for row in rows
+        ]
+        reasons = [f"{name}: {why}" for name, why in self.differences.items()]
+        return "\n".join([self.lab.title, *table, "", *reasons, "", self._where(), f"{self.outcome.value.upper()}: {self.reason}"])
+
+    def as_json(self):
+        """Everything in it as plain data."""
+        numbers = ("predicted", "measured", "paper", "changes")
+        lines = [
+            {
+                "variant": x.variant,
+                "rank": x.rank,
+                "part": x.part,
+                **{n: getattr(x, n) for n in numbers},
+                "verdict": x.verdict.outcome.value,
+            }
+            for x in [*self.lines, *self.totals]
+        ]
+        return {
+            "lab": self.lab.name,
+            "outcome": self.outcome.value,
+            "reason": self.reason,
+            "conditions": dict(self.conditions),
+            "lines": lines,
+        }
+
+
+def _row(alike):
+    it = alike[0]
+    what = f"{it.variant}: {it.part}" if it.variant else it.part
+    changes = ", ".join(f"{name} {'+' if change > 0 else '−'}{exact(abs(change), it.unit)}" for name, change in it.changes.items())
+    ratio = "–" if math.isnan(it.verdict.ratio) else f"{it.verdict.ratio:.6g}"
+    measured = "not measured" if it.measured is None else exact(it.measured, it.unit)
+    figures = (exact(it.predicted, it.unit), measured, ratio, it.verdict.outcome.value, exact(it.paper, it.unit))
+    return (what, _ranks([x.rank for x in alike]), *figures, changes)
+
+
+def _ranks(ranks):
+    """Consecutive ranks in short: 0–3."""
+    return "" if ranks[0] is None else str(ranks[0]) if len(ranks) == 1 else f"{ranks[0]}–{ranks[-1]}"
+
+
+def exact(value, unit):
+    """To the last byte where it is bytes, else as amounts are written."""
+    return f"{number(round(value))} B" if unit == BYTE else write(value, unit)
+
+
+def _pipe(cells):
+    return f"| {' | '.join(cells)} |"
+
+
+def _html_row(row):
+    bold = "font-weight: bold;" if row[0].endswith(f": {TOTAL}") else ""
+    cells = [
+        f'<td style="{bold}text-align: {"right" if 2 <= i <= 4 or i == 6 else "left"}">{html.escape(cell)}</td>'
+        for i, cell in enumerate(row)
+    ]
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """A learner's guesses, each with its verdict."""
+
+    verdicts: Mapping
+
+    def _repr_markdown_(self):
+        if not self.verdicts:
+            return "No guess was made: write yours into the cell above and run it again."
+        rows = [_pipe((name, verdict.outcome.value, verdict.reason)) for name, verdict in self.verdicts.items()]
+        return "\n".join([_pipe(("your guess", "verdict", "why")), _pipe(["---"] * 3), *rows])
