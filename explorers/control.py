@@ -9,7 +9,8 @@ import traitlets
 from formulary import Convention, InputError, Quantity, look_up
 from formulary.amounts import write
 
-STEPS_PER_DECADE = 40
+# The round figures of one decade, in steps of some 5 to 12 %; the sizes that models come in are among them.
+ROUND = (1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.75, 2, 2.2, 2.4, 2.7, 3, 3.4, 3.7, 4, 4.5, 5, 5.5, 6, 6.5, 7, 7.5, 8, 9)
 LINEAR_STEPS = 200
 WIDE = 100  # a span whose ends are this far apart is walked in ratios, not in differences
 
@@ -71,8 +72,8 @@ def _linear(low, high):
 
 
 def _log(low, high):
-    steps = math.ceil(STEPS_PER_DECADE * math.log10(high / low))
-    return [float(f"{low * (high / low) ** (i / steps):.2g}") for i in range(steps + 1)]
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [float(f"{figure}e{power}") for power in powers for figure in ROUND]
 
 
 def _doubling(low, high):
