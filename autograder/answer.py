@@ -1,0 +1,166 @@
+"""What a learner wrote, read as a verdict, a choice, an amount or a reason; bounded in size, and nothing is ever evaluated as code."""
+
+import math
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from formulary import UnitError
+from formulary.amounts import AmountError, read
+from formulary.units import BYTE, PURE, SECOND, spell
+
+from .arithmetic import NotArithmetic, compute, parse
+from .exercise import Text
+
+MAX_TEXT = 20_000
+
+
+class AnswerError(ValueError):
+    """An answer that can't be read; `.why` says so in each language."""
+
+    def __init__(self, en, zh):
+        super().__init__(en)
+        self.why = Text(en=en, zh=zh)
+
+
+class WrongUnit(AnswerError):
+    """An amount that reads well, but measures something else."""
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Stands where an answer should be but could not be had: the cell was no Python, or its code failed."""
+
+    why: Text
+    raw: str = ""
+
+
+def is_blank(value):
+    """Whether nothing was answered: None, an ellipsis, an empty list, or a text without a letter or digit."""
+    if isinstance(value, str):
+        return not any(character.isalnum() for character in value[:MAX_TEXT])
+    return value is None or value is ... or value == [] or value == ()
+
+
+def plain(text):
+    """`text` with full-width forms made ordinary, without control characters, on one line."""
+    text = unicodedata.normalize("NFKC", text[:MAX_TEXT])
+    return " ".join("".join(c if unicodedata.category(c)[0] != "C" else " " for c in text).split())
+
+
+# --- true or false ---------------------------------------------------------------------------------------------------
+
+VERDICTS = {
+    True: {"true", "t", "yes", "y", "right", "correct", "对", "正确", "是", "真", "成立", "√", "✓"},
+    False: {"false", "f", "no", "n", "wrong", "incorrect", "错", "错误", "不对", "否", "假", "不成立", "×", "✗", "x"},
+}
+
+
+def verdict(value):
+    """True or False of a bool, or of a word that means one."""
+    if isinstance(value, bool):
+        return value
+    word = plain(value).lower().strip(" .。!") if isinstance(value, str) else None
+    for meaning, words in VERDICTS.items():
+        if word in words:
+            return meaning
+    raise AnswerError(f"{_short(value)} is neither True nor False", f"{_short(value)} 既不是 True 也不是 False")
+
+
+# --- a choice --------------------------------------------------------------------------------------------------------
+
+
+def choice(value, keys):
+    """The set of keys in "C", "A, C", "AC" or ["A", "C"]."""
+    items = value if isinstance(value, list | tuple) else [value]
+    if not all(isinstance(item, str) and len(item) <= 100 for item in items):
+        raise AnswerError(f"{_short(value)} is not a letter", f"{_short(value)} 不是选项字母")
+    letters = re.sub(r"[\s,;.、。()和与]|\band\b", "", plain(" ".join(items)).replace("and", "").upper())
+    if not letters or not set(letters) <= set(keys):
+        known = ", ".join(keys)
+        raise AnswerError(f"{_short(value)} is not among the options {known}", f"{_short(value)} 不在选项 {known} 之中")
+    return set(letters)
+
+
+# --- an amount -------------------------------------------------------------------------------------------------------
+
+# what people write, and what the reader of amounts knows; tried in this order
+SPELLINGS = [
+    (r"^(约等于|大约|约为|约|approximately|approx\.?|about|[≈~=])\s*", ""),
+    (r"\s*(/|每|per)\s*(张)?\s*(GPU|gpu|card|rank|卡)s?\s*$", ""),
+    (r"[×·]", "*"),
+    (r"÷", "/"),
+    (r"吉字节", "GB"),
+    (r"字节", "B"),
+    (r"毫秒", "ms"),
+    (r"分钟", "min"),
+    (r"小时", "h"),
+    (r"秒", "s"),
+    (r"天", "d"),
+    (r"\s*(个参数|个令牌|个|张卡|张|步|次|条|卡|参数|cards?|GPUs?|steps?|parameters?|params?)\s*$", ""),
+    (r"(?<=\d)\s*亿", "e8"),
+    (r"(?<=\d)\s*万", "e4"),
+]
+FORMS = {BYTE: "112 GB", SECOND: "1.5 s", PURE: "0.25, 25% or 7B"}
+
+
+def amount(value, unit):
+    """A number in base units from 112e9, "112 GB", "24.5GB/卡", "７/７１", "≈ 9.9 %" or "16*7e9"."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise _no_amount(value, unit)
+    if isinstance(value, str):
+        value = _written(value, unit)
+    if (isinstance(value, int) and value.bit_length() > 1000) or not math.isfinite(value):
+        raise AnswerError(f"{_short(value)} is not a finite number", f"{_short(value)} 不是有限的数")
+    return value
+
+
+def _written(text, unit):
+    words = plain(text[:300]).strip(" .。;")
+    for pattern, known in SPELLINGS:
+        words = re.sub(pattern, known, words)
+    try:
+        return compute(parse(words))
+    except NotArithmetic:
+        pass
+    try:
+        return read(words, unit)
+    except UnitError as error:
+        raise WrongUnit(str(error), f"{_short(text)} 的单位不对,这里要的是{UNIT_NAMES.get(unit, spell(unit))}") from None
+    except (AmountError, ValueError, OverflowError):
+        raise _no_amount(text, unit) from None
+
+
+UNIT_NAMES = {BYTE: "字节（如 GB、GiB）", SECOND: "时间", PURE: "一个纯数"}
+
+
+def _no_amount(value, unit):
+    form = FORMS.get(unit, "1.5")
+    return AnswerError(
+        f"{_short(value)} can't be read as an amount; write it like {form}", f"{_short(value)} 读不出数值，请写成 {form} 这样"
+    )
+
+
+# --- a reason --------------------------------------------------------------------------------------------------------
+
+
+def reason(value):
+    """Free text, at most `MAX_TEXT` characters of it."""
+    if not isinstance(value, str):
+        raise AnswerError(f"a reason is a text in quotes, not {_short(value)}", f"理由应是引号里的一段文字，而不是 {_short(value)}")
+    if len(value) > MAX_TEXT:
+        raise AnswerError(f"longer than {MAX_TEXT:,} characters", f"超过 {MAX_TEXT:,} 个字符")
+    return value
+
+
+def quote(text, most):
+    """A learner's words as they can be repeated in a page: on one line, cut, and without marks that HTML or markdown would act on."""
+    text = plain(text[: 4 * most]).translate(str.maketrans("<>[]`", "‹›［］'"))
+    return text[:most] + ("…" if len(text) > most else "")
+
+
+def _short(value):
+    """A value as it can be repeated in a message."""
+    if isinstance(value, int) and value.bit_length() > 1000:
+        return "a whole number of hundreds of digits"
+    return f"“{quote(value if isinstance(value, str) else repr(value), 60)}”"

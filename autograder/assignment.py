@@ -1,0 +1,190 @@
+"""Exercises of the bank as an nbgrader source notebook: question, answer cell, and one grade cell for each rubric line."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from pydantic import Field, StringConstraints
+
+from formulary import InputError, nearest
+from formulary.units import BYTE, PURE
+
+from .bank import ROOT, read_model
+from .exercise import LANGUAGES, Strict, Text
+from .rubric import write_answer
+
+COURSE = ROOT / "course"
+
+
+class Assignment(Strict):
+    """Exercises in order, in the languages they are asked in."""
+
+    id: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+$")]
+    title: Text
+    languages: tuple[Literal[LANGUAGES], ...] = LANGUAGES
+    exercises: tuple[str, ...] = Field(min_length=1)
+
+    def faults(self):
+        for index, name in enumerate(self.exercises):
+            if name in self.exercises[:index]:
+                yield ("exercises", index), f"{name} is there twice"
+
+    def lines(self, bank):
+        """(exercise, line) by the grade id of the line's cell."""
+        return {grade_id(bank[name], line): (bank[name], line) for name in self.exercises for line in bank[name].rubric}
+
+
+def assignments(folder=COURSE / "assignments"):
+    """Path of each assignment's YAML file, by name."""
+    return {path.stem: path for path in sorted(Path(folder).glob("*.yaml"))}
+
+
+def load_assignment(name, folder=COURSE / "assignments"):
+    """The assignment of that name. Raises InputError if there is none, BankError if its file is wrong."""
+    known = assignments(folder)
+    if name not in known:
+        raise InputError(f"no assignment {name!r} in {folder}{nearest(name, known)}; there is {', '.join(known) or 'none'}")
+    return read_model(Assignment, known[name])
+
+
+def grade_id(exercise, line):
+    return f"{exercise.id}-{line.name}"
+
+
+def answer_id(exercise):
+    return f"{exercise.id}-answer"
+
+
+# --- the notebook ----------------------------------------------------------------------------------------------------
+
+
+def build(assignment, bank):
+    """The source notebook, solutions and mark schemes included; the same input gives the same bytes."""
+    languages = assignment.languages
+    exercises = [bank[name] for name in assignment.exercises]
+    cells = [_locked(f"{assignment.id}-start", _start(assignment, exercises))]
+    for number, exercise in enumerate(exercises, 1):
+        cells.append(_locked(f"{exercise.id}-question", f"## {number}. {ask(exercise, languages)}"))
+        cells.append(_answer_cell(exercise, languages))
+        cells += [_line_cell(exercise, line, languages) for line in exercise.rubric]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return new_notebook(cells=cells, metadata={"kernelspec": kernel, "language_info": {"name": "python"}})
+
+
+def write_source(assignment, bank, course=COURSE):
+    """Write the source notebook where nbgrader looks for it; returns its path."""
+    path = Path(course) / "source" / assignment.id / f"{assignment.id}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(nbformat.writes(build(assignment, bank)) + "\n", encoding="utf-8")
+    return path
+
+
+def _cell(make, name, source, **nbgrader):
+    flags = {"grade": False, "solution": False, "locked": False, "task": False} | nbgrader
+    return make(source, id=name, metadata={"nbgrader": {"grade_id": name, "schema_version": 3, **flags}})
+
+
+def _locked(name, source):
+    return _cell(new_markdown_cell, name, source, locked=True)
+
+
+START = Text(
+    en=(
+        'Write your answers into the answer cells as plain Python: `verdict = True`, `total = "1.5 GB"` or `total = 1.5e9`, '
+        '`reason = "…"`. GB is 10⁹ bytes, GiB is 2³⁰. Nothing has to be run. Save the notebook and hand it in; '
+        "every line of the marking, with its points, has a cell of its own below the answer."
+    ),
+    zh=(
+        '请把答案以普通 Python 赋值的形式写在答案单元格里：`verdict = True`，`total = "1.5 GB"` 或 `total = 1.5e9`，'
+        '`reason = "…"`。GB 指 10⁹ 字节，GiB 指 2³⁰ 字节。不需要运行任何单元格。保存后提交即可；'
+        "每个评分行及其分值在答案下方各有一个单元格。"
+    ),
+)
+POINTS = Text(en="{points} points", zh="{points} 分")
+ONE_POINT = Text(en="{points} point", zh="{points} 分")
+
+
+def _start(assignment, exercises):
+    total = points(sum(exercise.points for exercise in exercises), assignment.languages)
+    title = assignment.title.say(assignment.languages)
+    return "\n\n".join([f"# {title}", f"**{total}**", START.say(assignment.languages, join="\n\n")])
+
+
+def points(value, languages):
+    return POINTS.map(
+        lambda words: words.format(points=f"{value:g}") if value != 1 else words.format(points="1").replace("points", "point")
+    ).say(languages)
+
+
+def ask(exercise, languages):
+    """The question as markdown: title, points, text and options."""
+    options = [f"- **{o.key}** {o.text.say(languages)}" for part in exercise.parts if part.type == "choice" for o in part.options]
+    head = f"{exercise.title.say(languages)} ({exercise.id}, {points(exercise.points, languages)})"
+    return "\n\n".join([head, exercise.question.say(languages, join="\n\n"), *(["\n".join(options)] if options else [])])
+
+
+HOW = {
+    "verdict": Text(en="True or False", zh="True 或 False"),
+    "reason": Text(en="a text in quotes; in three quotes it may have several lines", zh="引号里的一段文字；用三引号可写多行"),
+    "choice": Text(en="a letter in quotes", zh="引号里的字母"),
+    BYTE: Text(en='an amount such as "1.5 GB"', zh='一个量，如 "1.5 GB"'),
+    PURE: Text(en="a number", zh="一个数"),
+}
+
+
+def how(exercise, part):
+    """How a part's answer is to be written."""
+    return HOW[exercise.expected(part).unit if part.type == "number" else part.type]
+
+
+def _answer_cell(exercise, languages):
+    stubs = [f"# {part.label.say(languages)}: {how(exercise, part).say(languages)}\n{part.name} = {_stub(part)}" for part in exercise.parts]
+    solution = [f"{part.name} = {_solution(exercise, part, languages)}" for part in exercise.parts]
+    source = "\n".join([*stubs, "### BEGIN SOLUTION", *solution, "### END SOLUTION"])
+    return _cell(new_code_cell, answer_id(exercise), source, solution=True)
+
+
+def _stub(part):
+    return '""' if part.type == "reason" else "None"
+
+
+def _solution(exercise, part, languages):
+    right = solution(exercise, part)
+    return repr(right.say(languages[:1]) if isinstance(right, Text) else right)
+
+
+def solution(exercise, part):
+    """The right answer as a learner would write it; a Text for a reason."""
+    expected = exercise.expected(part)
+    return expected if isinstance(expected, bool | Text) else write_answer(exercise, part, expected)
+
+
+# The cell must not hold the key, and must not give points where our marking is not configured: stock nbgrader runs it
+# then, and a cell that runs without an error earns all its points.
+GUARD = (
+    'import os\nassert os.environ.get("NBGRADER_EXECUTION") != "autograde", '
+    '"marking is not configured: nbgrader_config.py must call autograder.nbgrader_plugin.configure(c)"'
+)
+WAIT = Text(en="marked after you hand in; nothing to do here", zh="提交后评分，此处无需操作")
+
+
+def _line_cell(exercise, line, languages):
+    name, head = grade_id(exercise, line), f"{line.title.say(languages)} ({points(line.points, languages)})"
+    if line.marked_by == "key":
+        source = f"# {head}: {WAIT.say(languages)}\n{GUARD}"
+        return _cell(new_code_cell, name, source, grade=True, locked=True, points=line.points)
+    scheme = "\n".join(_scheme(exercise, line, languages))
+    source = f"**{head}**: {WAIT.say(languages)}\n\n<!-- BEGIN MARK SCHEME -->\n{scheme}\n<!-- END MARK SCHEME -->"
+    return _cell(new_markdown_cell, name, source, task=True, locked=True, points=line.points)
+
+
+def _scheme(exercise, line, languages):
+    """What a person needs to mark the line: the criterion, the claims with their points, a model answer."""
+    yield f"- {line.criterion.say(languages)}"
+    for claim in line.claims:
+        yield f"- {points(claim.points, languages)}: {claim.says.say(languages)}"
+    for claim in line.contradictions:
+        yield f"- {points(0, languages)}: {claim.says.say(languages)}"
+    for name in line.parts:
+        yield "\n> " + exercise.part(name).answer.say(languages, join="\n>\n> ")

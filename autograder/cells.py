@@ -1,0 +1,95 @@
+"""Answer cells read from their syntax tree: an assignment of something literal is an answer, and nothing is run to get it."""
+
+import ast
+import re
+import warnings
+
+from .answer import MAX_TEXT, Unread
+from .arithmetic import NotArithmetic, compute
+from .exercise import Text
+
+MAX_CELL = 100_000
+NO_PYTHON = Text(en="the cell is not valid Python there: {error}", zh="该处不是合法的 Python：{error}")
+
+
+def read_cell(source, names, known=None):
+    """Answers by name from a cell whose assignments are all literal, or None if it would have to be run.
+
+    `known` holds what earlier cells assigned and is added to. Where the cell is no Python, each answer that can be
+    told apart is read alone and the others are Unread.
+    """
+    known = {} if known is None else known
+    tree = _parse(source)
+    if tree is None:
+        return _salvage(source, names)
+    found = {}
+    for statement in tree.body:
+        if not _assign(statement, known, found):
+            return None
+    return {name: found[name] for name in names if name in found}
+
+
+def _parse(source):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(source) if len(source) <= MAX_CELL else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _assign(statement, known, found):
+    """Whether a statement is a literal assignment (entered into `known` and `found`) or does nothing."""
+    if isinstance(statement, ast.Pass) or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+        return True
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    value = getattr(statement, "value", None)
+    if not isinstance(statement, ast.Assign | ast.AnnAssign) or value is None or not all(isinstance(t, ast.Name) for t in targets):
+        return False
+    try:
+        literal = _literal(value, known)
+    except NotArithmetic:
+        return False
+    for target in targets:
+        known[target.id] = found[target.id] = literal
+    return True
+
+
+def _literal(node, known):
+    if isinstance(node, ast.Constant) and (isinstance(node.value, str | bool) or node.value is None or node.value is ...):
+        return node.value
+    if isinstance(node, ast.List | ast.Tuple | ast.Set) and all(isinstance(item, ast.Constant) for item in node.elts):
+        return [item.value for item in node.elts]
+    return compute(node, known)
+
+
+QUOTES = {"“": "”", "‘": "’", "「": "」", '"': '"', "'": "'"}
+
+
+def _salvage(source, names):
+    """Answers of a cell that is no Python: each `name = …` up to the next one, read alone, also from typographic quotes."""
+    if len(source) > MAX_CELL:
+        why = Text(en=f"the cell has more than {MAX_CELL:,} characters", zh=f"单元格超过 {MAX_CELL:,} 个字符")
+        return {name: Unread(why) for name in names}
+    starts = [*re.finditer(rf"^({'|'.join(map(re.escape, names))})[ \t]*[=＝]", source, re.MULTILINE)]
+    ends = [match.start() for match in starts[1:]] + [len(source)]
+    return {match[1]: _alone(match[1], source[match.end() : end]) for match, end in zip(starts, ends, strict=True)}
+
+
+def _alone(name, raw):
+    tree = _parse(f"{name} = {raw.strip()}")
+    found = {}
+    if tree and all(_assign(statement, {}, found) for statement in tree.body) and name in found:
+        return found[name]
+    raw = re.sub(r"\n#.*", "", raw).strip()
+    if len(raw) > 1 and QUOTES.get(raw[0]) == raw[-1]:
+        return raw[1:-1][:MAX_TEXT]
+    return Unread(NO_PYTHON.map(lambda words: words.format(error=_syntax_error(f"{name} = {raw}"))), raw[:MAX_TEXT])
+
+
+def _syntax_error(source):
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return getattr(error, "msg", None) or type(error).__name__
+    return "the statement can't be told apart from the rest"

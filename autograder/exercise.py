@@ -1,0 +1,322 @@
+"""What an exercise is: questions, parts to answer, rubric lines and misconceptions, in two languages; its answers come from formulas."""
+
+import ast
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Literal
+
+import sympy as sp
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+from formulary import InputError, UnitError, formula, look_up
+from formulary import glossary as _glossary  # noqa: F401  fills the table that look_up reads
+from formulary.amounts import AmountError, write
+from formulary.units import PURE, dimension
+
+from .arithmetic import NotArithmetic, compute, parse
+
+LANGUAGES = ("en", "zh")
+FUNCTIONS = {"ceil": sp.ceiling, "floor": sp.floor}
+
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+Arithmetic = Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, int | float) and not isinstance(v, bool) else v)]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Text(Strict):
+    """The same words in each language; `{name}` and `{name:GiB}` are blanks that the exercise's amounts fill."""
+
+    en: Words
+    zh: Words
+
+    def say(self, languages=LANGUAGES, join=" · "):
+        """The words in these languages, joined, or once where they are the same."""
+        return join.join(dict.fromkeys(getattr(self, language) for language in languages))
+
+    def map(self, change):
+        return Text(**{language: change(getattr(self, language)) for language in LANGUAGES})
+
+
+class FormulaCall(Strict):
+    """A formula of the formulary, under a convention, at the exercise's given values and these."""
+
+    formula: str
+    under: tuple[str, ...] = ()
+    values: dict[str, float | str] = {}
+
+
+class Mistake(Strict):
+    """A wrong answer that people give, the hint that meets it, and the share of the part's points it keeps."""
+
+    name: Name
+    answer: Arithmetic | bool | tuple[str, ...]
+    hint: Text
+    credit: float = Field(0, ge=0, le=1)
+
+
+class Option(Strict):
+    key: Annotated[str, StringConstraints(pattern=r"^[A-H]$")]
+    text: Text
+
+
+class Part(Strict):
+    """One thing to answer: the name of the variable that holds it, and what it is."""
+
+    name: Name
+    label: Text
+    mistakes: tuple[Mistake, ...] = ()
+
+
+class VerdictPart(Part):
+    type: Literal["verdict"]
+    answer: bool
+
+
+class ChoicePart(Part):
+    type: Literal["choice"]
+    options: tuple[Option, ...] = Field(min_length=2)
+    answer: tuple[str, ...] = Field(min_length=1)
+
+
+class NumberPart(Part):
+    """`answer` is arithmetic over the exercise's amounts; `within` the relative error allowed; `scale` the unit it is shown in."""
+
+    type: Literal["number"]
+    answer: Arithmetic
+    within: float = Field(0.01, ge=0, lt=0.2)
+    scale: str | None = None
+
+
+class ReasonPart(Part):
+    """Free text; `answer` is a model answer."""
+
+    type: Literal["reason"]
+    answer: Text
+
+
+class Point(Strict):
+    """Something a reason says: `when` lists groups of wordings, and one of each group must stand in the same sentence."""
+
+    says: Text
+    points: float = Field(0, ge=0)
+    when: tuple[tuple[Words, ...], ...] = Field(min_length=1)
+
+
+class Line(Strict):
+    """A rubric line. The title is for everyone; the criterion is told after marking.
+
+    marked_by: `key` compares the parts with their answers, and each part carries an equal share (`each`) or all must be
+    right (`all`); `claims` reads a reason for what earns and what contradicts; `human` always waits for a person.
+    """
+
+    name: Name
+    points: float = Field(gt=0)
+    title: Text
+    criterion: Text
+    parts: tuple[Name, ...] = Field(min_length=1)
+    marked_by: Literal["key", "claims", "human"]
+    credit: Literal["each", "all"] = "each"
+    claims: tuple[Point, ...] = ()
+    contradictions: tuple[Point, ...] = ()
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A value in base units and its unit."""
+
+    value: float
+    unit: sp.Expr
+
+    def say(self, scale=None, digits=4):
+        text = write(self.value, self.unit, digits, scale)
+        return text.replace(" ", "") if scale and self.unit == PURE else text
+
+
+KINDS = {
+    "true_false": {"verdict", "reason"},
+    "single_choice": {"choice"},
+    "multi_choice": {"choice"},
+    "calculation": {"number"},
+    "derivation": {"reason"},
+    "design": {"reason"},
+    "short_answer": {"reason"},
+}
+
+
+class Exercise(Strict):
+    """A question with its parts, rubric and worked solution. `faults()` tells what the field types alone can't."""
+
+    id: Annotated[str, StringConstraints(pattern=r"^E\d{3}-[A-Z]{1,2}\d{2}$")]
+    kind: Literal[tuple(KINDS)]
+    chapter: int = Field(ge=0)
+    difficulty: int = Field(ge=1, le=5)
+    title: Text
+    question: Text
+    hints: tuple[Text, ...] = ()
+    given: dict[str, float | str] = {}
+    values: dict[Name, FormulaCall | Arithmetic] = {}
+    parts: tuple[Annotated[VerdictPart | ChoicePart | NumberPart | ReasonPart, Field(discriminator="type")], ...] = Field(min_length=1)
+    rubric: tuple[Line, ...] = Field(min_length=1)
+    solution: Text
+
+    @property
+    def points(self):
+        return sum(line.points for line in self.rubric)
+
+    def part(self, name):
+        """The part of that name. Raises InputError if there is none."""
+        for part in self.parts:
+            if part.name == name:
+                return part
+        raise InputError(f"{self.id} has no part {name!r}; it has {', '.join(p.name for p in self.parts)}")
+
+    @cached_property
+    def amounts(self):
+        """Every named amount: the given quantities, then the values in order, each over those before it."""
+        found = {name: Amount(look_up(name).accept(value), look_up(name).unit) for name, value in self.given.items()}
+        for name, value in self.values.items():
+            found[name] = self._call(value) if isinstance(value, FormulaCall) else reckon(value, found)
+        return found
+
+    def _call(self, call):
+        chosen = formula(call.formula).under(*call.under)
+        given = {name: value for name, value in self.given.items() if name in chosen.inputs}
+        return Amount(chosen(**given | call.values), chosen.unit)
+
+    def expected(self, part):
+        """The right answer of a part: a bool, a set of keys, an Amount, or a Text."""
+        return reckon(part.answer, self.amounts) if part.type == "number" else set(part.answer) if part.type == "choice" else part.answer
+
+    def filled(self):
+        """The exercise with the blanks in all its texts filled."""
+        return _with_texts(self, lambda text: text.map(lambda words: fill(words, self.amounts)))
+
+    def faults(self):
+        """(where, what) for each thing wrong that concerns more than one field."""
+        yield from _each(("rubric",), self.rubric, self._line_faults)
+        yield from _names_twice(self)
+        try:
+            self.amounts  # noqa: B018  evaluating is the check
+        except (InputError, UnitError, NotArithmetic, AmountError) as error:
+            yield ("values",), str(error)
+            return
+        yield from _each(("parts",), self.parts, self._part_faults)
+        yield from self._blank_faults()
+        if not KINDS[self.kind] & {part.type for part in self.parts}:
+            yield ("kind",), f"a {self.kind} needs a part of type {' or '.join(sorted(KINDS[self.kind]))}"
+
+    def _line_faults(self, line):
+        types = {part.name: part.type for part in self.parts}
+        for name in line.parts:
+            if name not in types:
+                yield ("parts",), f"no part is called {name!r}; the parts are {', '.join(types)}"
+            elif line.marked_by == "key" and types[name] == "reason":
+                yield ("marked_by",), f"{name} is free text, which has no key: mark it by claims or human"
+            elif line.marked_by == "claims" and types[name] != "reason":
+                yield ("marked_by",), f"claims are read in free text, but {name} is a {types[name]}"
+        if line.marked_by == "claims" and sum(claim.points for claim in line.claims) < line.points:
+            yield ("claims",), f"its claims earn less than the line's {line.points:g} points"
+
+    def _part_faults(self, part):
+        for where, answer in [(("answer",), part.answer), *((("mistakes", i, "answer"), m.answer) for i, m in enumerate(part.mistakes))]:
+            try:
+                WELL_FORMED[part.type](self, part, answer)
+            except (ValueError, UnitError) as error:
+                yield where, str(error)
+
+    def _blank_faults(self):
+        for where, text in texts(self):
+            try:
+                text.map(lambda words: fill(words, self.amounts))
+            except (KeyError, ValueError, UnitError) as error:
+                yield where, f"a blank nothing fills: {error}"
+
+
+def _each(where, things, faults):
+    for index, thing in enumerate(things):
+        for inner, what in faults(thing):
+            yield (*where, index, *inner), what
+
+
+def _names_twice(exercise):
+    for field in ("parts", "rubric"):
+        names = [thing.name for thing in getattr(exercise, field)]
+        for index, name in enumerate(names):
+            if name in names[:index] or (field == "rubric" and name in ("question", "answer")):
+                yield (field, index, "name"), f"the name {name!r} is taken"
+
+
+def texts(thing, where=()):
+    """(where, Text) for every Text in a model, however deep."""
+    if isinstance(thing, Text):
+        yield where, thing
+    elif isinstance(thing, BaseModel):
+        for name in type(thing).model_fields:
+            yield from texts(getattr(thing, name), (*where, name))
+    elif isinstance(thing, tuple):
+        for index, item in enumerate(thing):
+            yield from texts(item, (*where, index))
+
+
+def _with_texts(thing, change):
+    """A copy of a model with every Text in it changed."""
+    if isinstance(thing, Text):
+        return change(thing)
+    if isinstance(thing, BaseModel):
+        return thing.model_copy(update={name: _with_texts(getattr(thing, name), change) for name in type(thing).model_fields})
+    return tuple(_with_texts(item, change) for item in thing) if isinstance(thing, tuple) else thing
+
+
+def reckon(text, amounts: Mapping[str, Amount]):
+    """The Amount of arithmetic such as `(adam - adam_8bit) / adam`; units are checked. Raises NotArithmetic or UnitError."""
+    tree = parse(text)
+    symbols = {node.id: sp.Symbol(node.id, positive=True) for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in amounts}
+    expr = sp.sympify(compute(tree, symbols, FUNCTIONS))
+    unit = dimension(expr, lambda symbol: amounts[symbol.name].unit)
+    value = expr.subs({symbol: sp.nsimplify(amounts[name].value) for name, symbol in symbols.items()})
+    return Amount(int(value) if value.is_Integer else float(value), PURE if unit is None else unit)
+
+
+def fill(words, amounts):
+    """`words` with each `{name}` or `{name:unit}` written out. Raises KeyError for a name that no amount has."""
+    said = []
+    for before, name, scale, _ in string.Formatter().parse(words):
+        if name is not None and name not in amounts:
+            raise KeyError(f"{{{name}}}; the amounts are {', '.join(amounts) or 'none'}")
+        said += [before, "" if name is None else amounts[name].say(scale or None)]
+    return "".join(said)
+
+
+def _is_bool(exercise, part, answer):
+    if not isinstance(answer, bool):
+        raise ValueError(f"a verdict is true or false, not {answer!r}")
+
+
+def _is_options(exercise, part, answer):
+    known = [option.key for option in part.options]
+    if not isinstance(answer, tuple) or not set(answer) <= set(known) or len(set(known)) != len(known):
+        raise ValueError(f"{answer!r} must be a list of different keys among {', '.join(known)}")
+    if exercise.kind == "single_choice" and len(answer) != 1:
+        raise ValueError("a single choice has one right key")
+
+
+def _is_amount(exercise, part, answer):
+    if not isinstance(answer, str):
+        raise ValueError(f"arithmetic over {', '.join(exercise.amounts)} is wanted, not {answer!r}")
+    unit, wanted = reckon(answer, exercise.amounts).unit, reckon(part.answer, exercise.amounts).unit
+    if unit != wanted:
+        raise UnitError(f"{answer} is in {unit}, but the answer is in {wanted}")
+
+
+def _is_text(exercise, part, answer):
+    if not isinstance(answer, Text):
+        raise ValueError("free text has no known wrong answers: use contradictions in the rubric line")
+
+
+WELL_FORMED = {"verdict": _is_bool, "choice": _is_options, "number": _is_amount, "reason": _is_text}

@@ -1,0 +1,249 @@
+"""An exercise marked: plain answers in, one result per rubric line out, with what was read, what was expected and the hint that fits."""
+
+import logging
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+from formulary import judge
+from formulary.amounts import write
+
+from . import answer as answers_
+from .answer import AnswerError, Unread, WrongUnit, is_blank, quote
+from .exercise import LANGUAGES, Text, reckon
+from .reason import read_reason
+
+
+class Status(Enum):
+    """How an answer, or a whole line, came out. BROKEN is our fault: a person marks it and nobody loses a point."""
+
+    RIGHT = "right"
+    PARTLY = "partly right"
+    WRONG = "wrong"
+    BLANK = "blank"
+    UNREAD = "not readable"
+    HUMAN = "needs a person"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one part's answer came to: its share of the part's credit (0 to 1), and the words for it."""
+
+    part: str
+    status: Status
+    share: float
+    said: Text
+    expected: Text | None = None
+    hint: Text | None = None
+    mistake: str = ""
+
+
+@dataclass(frozen=True)
+class LineResult:
+    """A rubric line marked. Where `needs_human`, `points` is only our proposal and `note` says why a person should look."""
+
+    line: object
+    points: float
+    status: Status
+    findings: tuple = ()
+    note: Text | None = None
+
+    @property
+    def needs_human(self):
+        return self.status in (Status.HUMAN, Status.BROKEN)
+
+    def tell(self, languages=LANGUAGES, reveal=True):
+        """The findings as sentences in these languages; `reveal` adds what was expected and the criterion."""
+        for finding in self.findings:
+            yield finding.said.say(languages)
+            if finding.hint:
+                yield "→ " + finding.hint.say(languages)
+            if reveal and finding.expected:
+                yield finding.expected.say(languages)
+        if self.note:
+            yield self.note.say(languages)
+        if reveal and self.status is not Status.RIGHT:
+            yield words("criterion", criterion=self.line.criterion).say(languages)
+
+
+WORDS = {
+    "right": ("{label}: {stated} is right", "{label}：{stated}，正确"),
+    "wrong": ("{label}: {stated} is not right", "{label}：{stated}，不对"),
+    "expected": ("expected: {expected}", "应为：{expected}"),
+    "far": ("expected: {expected}; yours is {ratio} times that", "应为：{expected}；你的是它的 {ratio} 倍"),
+    "blank": ("{label}: not answered", "{label}：未作答"),
+    "unread": ("{label}: {why}", "{label}:{why}"),
+    "criterion": ("This line asks for: {criterion}", "本行要求：{criterion}"),
+    "earned": ("earns {points}: {says}, read in “{sentence}”", "得 {points} 分：{says}；见“{sentence}”"),
+    "against": ("contradicts: {says}, read in “{sentence}”", "与要求相反：{says}；见“{sentence}”"),
+    "nothing": ("{label}: none of the claims that earn points was recognised", "{label}：没有识别出能得分的论断"),
+    "proposal": ("proposed {points} of {most}, to be confirmed by a person", "建议 {points}/{most} 分，由人工确认"),
+    "human": ("marked by a person", "由人工评分"),
+    "human_blank": ("not answered", "未作答"),
+    "broken": ("we could not mark this line; that is our fault, and a person will", "本行自动评分出错，这是我们的问题，将由人工评分"),
+}
+
+
+def words(key, **values):
+    """A sentence of the table above in each language; values may be texts, strings or numbers."""
+    pick = lambda language: {k: getattr(v, language) if isinstance(v, Text) else v for k, v in values.items()}
+    return Text(**{language: WORDS[key][i].format(**pick(language)) for i, language in enumerate(LANGUAGES)})
+
+
+def mark(exercise, answers):
+    """One LineResult per rubric line, from answers by part name (missing ones count as blank)."""
+    return [_mark_safely(exercise, line, answers) for line in exercise.rubric]
+
+
+def _mark_safely(exercise, line, answers):
+    try:
+        return MARKERS[line.marked_by](exercise, line, [(exercise.part(name), answers.get(name)) for name in line.parts])
+    except Exception:  # a fault of ours must not cost this learner, or the rest of the class, a mark
+        logging.getLogger(__name__).exception("%s, line %s could not be marked", exercise.id, line.name)
+        return LineResult(line, 0, Status.BROKEN, note=words("broken"))
+
+
+# --- lines with a key ------------------------------------------------------------------------------------------------
+
+
+def _by_key(exercise, line, parts):
+    findings = tuple(check(exercise, part, value) for part, value in parts)
+    share = sum(finding.share for finding in findings) / len(findings)
+    if line.credit == "all":
+        share = min(finding.share for finding in findings)
+    points = round(share * line.points, 4)
+    if any(finding.status is Status.UNREAD for finding in findings):
+        return _proposal(line, points, findings)
+    return LineResult(line, points, _status(findings, share), findings)
+
+
+def _proposal(line, points, findings):
+    """A line that waits for a person, with the points we would give."""
+    note = words("proposal", points=f"{points:g}", most=f"{line.points:g}")
+    return LineResult(line, points, Status.HUMAN, tuple(findings), note)
+
+
+def _status(findings, share):
+    if share >= 1:
+        return Status.RIGHT
+    return Status.PARTLY if share > 0 else findings[0].status if len({f.status for f in findings}) == 1 else Status.WRONG
+
+
+def check(exercise, part, value):
+    """The Finding on one part's answer."""
+    if is_blank(value):
+        return Finding(part.name, Status.BLANK, 0, words("blank", label=part.label), _expected(exercise, part))
+    if isinstance(value, Unread):
+        return _unread(part, value.why)
+    try:
+        return COMPARE[part.type](exercise, part, value)
+    except WrongUnit as error:
+        return _wrong(exercise, part, words("unread", label=part.label, why=error.why))
+    except AnswerError as error:
+        return _unread(part, error.why)
+
+
+def _unread(part, why):
+    return Finding(part.name, Status.UNREAD, 0, words("unread", label=part.label, why=why))
+
+
+def _expected(exercise, part, key="expected", **more):
+    return words(key, expected=write_answer(exercise, part, exercise.expected(part)), **more)
+
+
+def write_answer(exercise, part, value):
+    """An answer in words: True, "A, C", or an amount with its unit."""
+    if part.type == "number":
+        return write(value.value, value.unit, 6, part.scale)
+    return ", ".join(sorted(value)) if part.type == "choice" else value if isinstance(value, Text) else str(value)
+
+
+def _compare_verdict(exercise, part, value):
+    return _compared(exercise, part, answers_.verdict(value))
+
+
+def _compare_choice(exercise, part, value):
+    return _compared(exercise, part, answers_.choice(value, [option.key for option in part.options]))
+
+
+def _compared(exercise, part, stated):
+    shown = write_answer(exercise, part, stated)
+    if stated == exercise.expected(part):
+        return Finding(part.name, Status.RIGHT, 1, words("right", label=part.label, stated=shown))
+    met = next((m for m in part.mistakes if (set(m.answer) if isinstance(m.answer, tuple) else m.answer) == stated), None)
+    return _wrong(exercise, part, words("wrong", label=part.label, stated=shown), met)
+
+
+def _compare_number(exercise, part, value):
+    expected = exercise.expected(part)
+    stated = answers_.amount(value, expected.unit)
+    known = {m.name: m for m in part.mistakes}
+    wrong = {name: reckon(m.answer, exercise.amounts).value for name, m in known.items()}
+    verdict = judge(stated, expected.value, within=part.within, unit=expected.unit, mistakes=wrong)
+    shown = write(stated, expected.unit, 4, part.scale if isinstance(value, int | float) else None)
+    if verdict.passed:
+        return Finding(part.name, Status.RIGHT, 1, words("right", label=part.label, stated=shown))
+    return _wrong(exercise, part, words("wrong", label=part.label, stated=shown), known.get(verdict.mistake), verdict.hint, verdict.ratio)
+
+
+def _wrong(exercise, part, said, met=None, slip="", ratio=math.nan):
+    hint = met.hint if met else Text(en=slip, zh=slip) if slip else None
+    share = met.credit if met else 0
+    status = Status.PARTLY if share else Status.WRONG
+    expected = _expected(exercise, part) if math.isnan(ratio) else _expected(exercise, part, "far", ratio=f"{ratio:.3g}")
+    return Finding(part.name, status, share, said, expected, hint, met.name if met else "")
+
+
+COMPARE = {"verdict": _compare_verdict, "choice": _compare_choice, "number": _compare_number}
+
+
+# --- lines read in free text, and lines for a person -----------------------------------------------------------------
+
+
+def _by_claims(exercise, line, parts):
+    texts = [_reason_text(part, value) for part, value in parts]
+    lost = [text for text in texts if isinstance(text, Finding)]
+    if lost:
+        return _proposal(line, 0, lost)
+    text = "\n".join(texts)
+    if is_blank(text):
+        blank = tuple(Finding(part.name, Status.BLANK, 0, words("blank", label=part.label)) for part, _ in parts)
+        return LineResult(line, 0, Status.BLANK, blank)
+    reading = read_reason(text, line)
+    findings = tuple(_claim_findings(reading)) or (_nothing(parts[0][0]),)
+    if reading.sure:
+        return LineResult(line, reading.points, Status.RIGHT, findings)
+    return _proposal(line, reading.points, findings)
+
+
+def _reason_text(part, value):
+    """The text of a reason, or the Finding that it can't be read."""
+    if isinstance(value, Unread):
+        return _unread(part, value.why)
+    try:
+        return "" if is_blank(value) else answers_.reason(value)
+    except AnswerError as error:
+        return _unread(part, error.why)
+
+
+def _claim_findings(reading):
+    for match in reading.earned:
+        said = words("earned", points=f"{match.claim.points:g}", says=match.claim.says, sentence=quote(match.sentence, 120))
+        yield Finding("", Status.RIGHT, 0, said)
+    for match in reading.against:
+        yield Finding("", Status.WRONG, 0, words("against", says=match.claim.says, sentence=quote(match.sentence, 120)))
+
+
+def _nothing(part):
+    return Finding(part.name, Status.WRONG, 0, words("nothing", label=part.label))
+
+
+def _by_human(exercise, line, parts):
+    if all(is_blank(value) for _, value in parts):
+        return LineResult(line, 0, Status.BLANK, note=words("human_blank"))
+    unread = tuple(text for text in (_reason_text(p, v) for p, v in parts if p.type == "reason") if isinstance(text, Finding))
+    return LineResult(line, 0, Status.HUMAN, unread, words("human"))
+
+
+MARKERS = {"key": _by_key, "claims": _by_claims, "human": _by_human}
