@@ -10,7 +10,6 @@ BIN := .venv/bin
 READY := .venv/ready
 # A browser is opened where there is a desktop; elsewhere JupyterLab prints its address.
 DESKTOP := $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname -s))
-CODE := formulary explorers autograder labs chapters tools tests psi.py
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,8 +22,8 @@ test: $(READY) ## run every test
 	$(BIN)/python -m pytest
 
 check: $(READY) ## lint, format, layers, stray numbers, spelling, built files
-	$(BIN)/ruff check $(CODE)
-	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest -q tests/layers
 	$(BIN)/python -m tools.stray_numbers
 	$(BIN)/python -m tools.notebooks --check

@@ -33,6 +33,7 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 # (file pattern, the number as it is written, why it is no fact about the world)
 ALLOWED = [
+    ("labs/launch.py", "65536", "how many ports a machine has"),
     ("explorers/*.js", "2000", "the year in the name of the SVG namespace"),
     ("formulary/cli.py", "10**8", "where a figure is too long to be read digit by digit"),
     ("formulary/formula.py", "1e4", "where a figure is too long to be read digit by digit"),
@@ -223,8 +224,8 @@ def _lines_by_cell(source):
         yield number, line, cell, header
 
 
-# The homes of numbers: facts, the unit tables, and the spans in which a quantity plausibly lives.
-HOMES = ("formulary/facts.py", "formulary/amounts.py", "formulary/glossary.py")
+# The homes of numbers: facts, the unit tables, the spans in which a quantity plausibly lives, and what marking allows an answer.
+HOMES = ("formulary/facts.py", "formulary/amounts.py", "formulary/glossary.py", "autograder/limits.py")
 WHERE = (
     ("formulary/*.py", in_formulary),
     ("explorers/*.py", in_engine),
