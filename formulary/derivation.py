@@ -7,7 +7,9 @@ Every step states the expression it arrives at; the operation computes what it o
 the definition raises DerivationError, so a wrong derivation cannot be imported.
 """
 
+import math
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import sympy as sp
@@ -24,7 +26,12 @@ class DerivationError(ValueError):
 class Step:
     because: str
     expr: sp.Expr
-    operation: str = ""
+    wording: Callable = str
+
+    @property
+    def operation(self):
+        """What was done to the step before, in words and TeX; printed only when asked for, since TeX is slow."""
+        return self.wording()
 
 
 class Derivation:
@@ -40,39 +47,43 @@ class Derivation:
 
     def rewrite(self, because, expr):
         """The same value in another form."""
-        return self._then(because, expr, self.expr.doit(), "rewritten")
+        return self._then(because, expr, self.expr.doit(), lambda: "rewritten")
 
     def add(self, because, term, expr):
         """One more term."""
-        return self._then(because, expr, self.expr + term, f"plus ${tex(term)}$")
+        return self._then(because, expr, self.expr + term, lambda: f"plus ${tex(term)}$")
 
     def multiply(self, because, factor, expr):
         """One more factor."""
-        return self._then(because, expr, self.expr * factor, f"times ${tex(factor)}$")
+        return self._then(because, expr, self.expr * factor, lambda: f"times ${tex(factor)}$")
+
+    def power(self, because, exponent, expr):
+        """The expression so far, raised to a power."""
+        return self._then(because, expr, self.expr**exponent, lambda: f"to the power ${tex(sp.sympify(exponent))}$")
 
     def substitute(self, because, known, expr):
         """Symbols replaced by what an assumption or another formula says they are; formulas may be passed as a list."""
         if not isinstance(known, dict):
             known = {formula.result: formula.expr for formula in known}
-        says = ", ".join(f"{tex(old)} = {tex(new)}" for old, new in known.items())
-        return self._then(because, expr, self.expr.subs(known, simultaneous=True), f"with ${says}$")
+        says = lambda: ", ".join(f"{tex(old)} = {tex(new)}" for old, new in known.items())
+        return self._then(because, expr, self.expr.subs(known, simultaneous=True), lambda: f"with ${says()}$")
 
     def sum(self, because, index, first, last, expr):
         """The expression so far, added up for `index` from `first` to `last`."""
-        span = rf"\sum_{{{tex(index)} = {tex(sp.sympify(first))}}}^{{{tex(sp.sympify(last))}}}"
-        return self._then(because, expr, _sum(self.expr, index, first, last), f"${span}$")
+        span = lambda: rf"\sum_{{{tex(index)} = {tex(sp.sympify(first))}}}^{{{tex(sp.sympify(last))}}}"
+        return self._then(because, expr, _sum(self.expr, index, first, last), lambda: f"${span()}$")
 
     def at_most(self, because, bound, expr):
         """The smaller of the expression so far and `bound`."""
-        return self._then(because, expr, sp.Min(self.expr, bound), rf"at most ${tex(sp.sympify(bound))}$")
+        return self._then(because, expr, sp.Min(self.expr, bound), lambda: rf"at most ${tex(sp.sympify(bound))}$")
 
     def at_least(self, because, bound, expr):
         """The larger of the expression so far and `bound`."""
-        return self._then(because, expr, sp.Max(self.expr, bound), rf"at least ${tex(sp.sympify(bound))}$")
+        return self._then(because, expr, sp.Max(self.expr, bound), lambda: rf"at least ${tex(sp.sympify(bound))}$")
 
     def round_up(self, because, expr):
         """The smallest whole number that is not below the expression so far."""
-        return self._then(because, expr, sp.ceiling(self.expr), "rounded up")
+        return self._then(because, expr, sp.ceiling(self.expr), lambda: "rounded up")
 
     def largest_at_an_end(self, because, symbol, first, last, expr):
         """The largest value between `symbol` = `first` and `last`: one of the two ends, since the expression is linear in it."""
@@ -80,37 +91,37 @@ class Derivation:
             raise DerivationError(f"{because!r}: {self.expr} is not linear in {symbol}, so its largest value may lie between the ends")
         ends = [self.expr.subs(symbol, end) for end in (first, last)]
         return self._then(
-            because, expr, sp.Max(*ends), rf"the larger of ${tex(symbol)} = {tex(sp.sympify(first))}, {tex(sp.sympify(last))}$"
+            because, expr, sp.Max(*ends), lambda: rf"the larger of ${tex(symbol)} = {tex(sp.sympify(first))}, {tex(sp.sympify(last))}$"
         )
 
     def limit(self, because, symbol, to, expr):
         """The limit as `symbol` goes to `to`."""
-        return self._then(because, expr, sp.limit(self.expr, symbol, to), rf"as ${tex(symbol)} \to {tex(sp.sympify(to))}$")
+        return self._then(because, expr, sp.limit(self.expr, symbol, to), lambda: rf"as ${tex(symbol)} \to {tex(sp.sympify(to))}$")
 
     def differentiate(self, because, symbol, expr):
         """The derivative by `symbol`."""
-        return self._then(because, expr, self.expr.diff(symbol), rf"$\partial/\partial {tex(symbol)}$")
+        return self._then(because, expr, self.expr.diff(symbol), lambda: rf"$\partial/\partial {tex(symbol)}$")
 
     def stationary(self, because, symbol, expr):
         """The value of `symbol` at which the expression so far, its cost, stops falling."""
         first, *rest = sp.Add.make_args(sp.expand(self.expr.diff(symbol)))
-        return self._root(because, symbol, (first, -sp.Add(*rest)), expr, rf"$\partial/\partial {tex(symbol)} = 0$")
+        return self._root(because, symbol, (first, -sp.Add(*rest)), expr, lambda: rf"$\partial/\partial {tex(symbol)} = 0$")
 
     def solve(self, because, symbol, equals, expr):
         """The value of `symbol` for which the expression so far equals `equals`."""
-        return self._root(because, symbol, (self.expr, sp.sympify(equals)), expr, f"set equal to ${tex(sp.sympify(equals))}$")
+        return self._root(because, symbol, (self.expr, sp.sympify(equals)), expr, lambda: f"set equal to ${tex(sp.sympify(equals))}$")
 
     def _root(self, because, symbol, sides, expr, operation):
         """Put the stated root into both sides: far quicker than to find it, and as good a proof that it is one."""
         left, right = (side.subs(symbol, expr) for side in sides)
         if not same(left, right):
             raise DerivationError(f"{because!r}: {symbol} = {expr} is no root, it makes one side {left} and the other {right}")
-        return self._then(because, expr, expr, f"{operation}, solved for ${tex(symbol)}$")
+        return self._then(because, expr, expr, lambda: f"{operation()}, solved for ${tex(symbol)}$")
 
     def _then(self, because, stated, follows, operation):
         stated = sp.sympify(stated)
         if not same(stated, follows):
-            raise DerivationError(f"{because!r}: {stated} does not follow; {operation} gives {follows}")
+            raise DerivationError(f"{because!r}: {stated} does not follow; {operation()} gives {follows}")
         return Derivation(Step(because, stated, operation), None, before=self.steps)
 
     def _repr_markdown_(self):
@@ -143,11 +154,14 @@ def same(one, other, probes=8):
 
 
 def _draw(symbol, draw):
-    """An exact value for a symbol: one of its choices, or a small integer, or a fraction."""
-    choices = GLOSSARY[symbol.name].choices if symbol.name in GLOSSARY else ()
-    if choices:
-        return sp.Integer(draw.choice(choices))
-    return sp.Integer(draw.randint(2, 97)) if symbol.is_integer else sp.Rational(draw.randint(1, 997), draw.randint(2, 89))
+    """An exact value for a symbol that its quantity may have: one of its choices, or a small integer, or a fraction."""
+    known = GLOSSARY.get(symbol.name)
+    most = known.most if known else math.inf
+    if known and known.choices:
+        return sp.Integer(draw.choice(known.choices))
+    if symbol.is_integer:
+        return sp.Integer(draw.randint(min(2, int(min(97, most))), int(min(97, most))))
+    return sp.Rational(draw.randint(1, 997), draw.randint(2, 89)) if most == math.inf else sp.Rational(draw.randint(1, 88), 89) * int(most)
 
 
 def _equal_at(one, other, point):

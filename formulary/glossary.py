@@ -220,7 +220,7 @@ accumulation_bias = quantity("accumulation_bias", r"\Delta\bar g", PURE, "error 
 
 # Floating-point formats
 mantissa_bits = quantity("mantissa_bits", "p", PURE, "stored mantissa bits", (1, 52), integer=True)
-exponent_bits = quantity("exponent_bits", r"e_{\mathrm{bits}}", PURE, "exponent bits", (2, 11), integer=True)
+exponent_bits = quantity("exponent_bits", r"e_{\mathrm{bits}}", PURE, "exponent bits", (2, 11), integer=True, most=11)
 max_exponent = quantity("max_exponent", r"e_{\max}", PURE, "largest exponent of a finite number", (1, 1023), integer=True)
 reserved_codes = quantity(
     "reserved_codes",
