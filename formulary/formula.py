@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -92,13 +93,19 @@ class Formula:
 
     def _finite(self, values):
         try:
-            value = self._python(**values)
+            value = (
+                _plain(self._python(**{name: _exact(value) for name, value in values.items()})) if self._rounds else self._python(**values)
+            )
             if isinstance(value, int) or math.isfinite(value):
                 return value
         except (ZeroDivisionError, OverflowError, ValueError, TypeError):
             pass
         given = ", ".join(f"{name}={value}" for name, value in values.items())
         raise InputError(f"{self.name} has no finite value at {given}")
+
+    @cached_property
+    def _rounds(self):
+        return self.expr.has(sp.ceiling, sp.floor)
 
     @cached_property
     def _python(self):
@@ -226,6 +233,18 @@ class Formula:
 
     def _repr_latex_(self):
         return f"$${self.latex}$$"
+
+
+def _exact(value):
+    """A number as the fraction its decimals say, so that 3 / 0.2 is not a little more than 15 and rounded up to 16."""
+    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+
+
+def _plain(value):
+    """A fraction as int where it is one, else float."""
+    if not isinstance(value, Fraction):
+        return value
+    return value.numerator if value.denominator == 1 else float(value)
 
 
 def _short(value):
