@@ -9,10 +9,9 @@ from formulary import UnitError
 from formulary.amounts import AmountError, read
 from formulary.units import BYTE, PURE, SECOND, spell
 
+from . import limits
 from .arithmetic import NotArithmetic, compute, parse
 from .exercise import Text
-
-MAX_TEXT = 20_000
 
 
 class AnswerError(ValueError):
@@ -38,13 +37,13 @@ class Unread:
 def is_blank(value):
     """Whether nothing was answered: None, an ellipsis, an empty list, or a text without a letter or digit."""
     if isinstance(value, str):
-        return not any(character.isalnum() for character in value[:MAX_TEXT])
+        return not any(character.isalnum() for character in value[: limits.TEXT])
     return value is None or value is ... or value == [] or value == ()
 
 
 def plain(text):
     """`text` with full-width forms made ordinary, without control characters, on one line."""
-    text = unicodedata.normalize("NFKC", text[:MAX_TEXT])
+    text = unicodedata.normalize("NFKC", text[: limits.TEXT])
     return " ".join("".join(c if unicodedata.category(c)[0] != "C" else " " for c in text).split())
 
 
@@ -101,7 +100,8 @@ SPELLINGS = [
     (r"(?<=\d)\s*亿", "e8"),
     (r"(?<=\d)\s*万", "e4"),
 ]
-FORMS = {BYTE: "112 GB", SECOND: "1.5 s", PURE: "0.25, 25% or 7B"}
+# a unit's own name for "an amount such as 1.5 …"
+EXAMPLES = {BYTE: "GB", SECOND: "s"}
 
 
 def amount(value, unit):
@@ -110,7 +110,7 @@ def amount(value, unit):
         raise _no_amount(value, unit)
     if isinstance(value, str):
         value = _written(value, unit)
-    if (isinstance(value, int) and value.bit_length() > 1000) or not math.isfinite(value):
+    if (isinstance(value, int) and value.bit_length() > limits.BITS) or not math.isfinite(value):
         raise AnswerError(f"{_short(value)} is not a finite number", f"{_short(value)} 不是有限的数")
     return value
 
@@ -126,16 +126,21 @@ def _written(text, unit):
     try:
         return read(words, unit)
     except UnitError as error:
-        raise WrongUnit(str(error), f"{_short(text)} 的单位不对,这里要的是{UNIT_NAMES.get(unit, spell(unit))}") from None
+        raise WrongUnit(str(error), f"{_short(text)} 的单位不对，这里要的是{UNIT_NAMES.get(unit, spell(unit))}") from None
     except (AmountError, ValueError, OverflowError):
         raise _no_amount(text, unit) from None
+
+
+def example(unit):
+    """An amount of that unit, to show how one is written."""
+    return f"1.5 {EXAMPLES.get(unit, '')}".strip()
 
 
 UNIT_NAMES = {BYTE: "字节（如 GB、GiB）", SECOND: "时间", PURE: "一个纯数"}
 
 
 def _no_amount(value, unit):
-    form = FORMS.get(unit, "1.5")
+    form = example(unit)
     return AnswerError(
         f"{_short(value)} can't be read as an amount; write it like {form}", f"{_short(value)} 读不出数值，请写成 {form} 这样"
     )
@@ -145,11 +150,11 @@ def _no_amount(value, unit):
 
 
 def reason(value):
-    """Free text, at most `MAX_TEXT` characters of it."""
+    """Free text, at most `limits.TEXT` characters of it."""
     if not isinstance(value, str):
         raise AnswerError(f"a reason is a text in quotes, not {_short(value)}", f"理由应是引号里的一段文字，而不是 {_short(value)}")
-    if len(value) > MAX_TEXT:
-        raise AnswerError(f"longer than {MAX_TEXT:,} characters", f"超过 {MAX_TEXT:,} 个字符")
+    if len(value) > limits.TEXT:
+        raise AnswerError(f"longer than {limits.TEXT:,} characters", f"超过 {limits.TEXT:,} 个字符")
     return value
 
 
@@ -161,6 +166,6 @@ def quote(text, most):
 
 def _short(value):
     """A value as it can be repeated in a message."""
-    if isinstance(value, int) and value.bit_length() > 1000:
+    if isinstance(value, int) and value.bit_length() > limits.BITS:
         return "a whole number of hundreds of digits"
     return f"“{quote(value if isinstance(value, str) else repr(value), 60)}”"

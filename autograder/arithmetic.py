@@ -4,10 +4,7 @@ import ast
 import math
 import operator
 
-MAX_LENGTH = 2_000
-MAX_NODES = 400
-MAX_DIGITS = 400
-MAX_BASE, MAX_EXPONENT = 10**6, 64
+from . import limits
 
 OPERATIONS = {
     ast.Add: operator.add,
@@ -26,8 +23,8 @@ class NotArithmetic(ValueError):
 
 def parse(text):
     """The syntax tree of an expression. Raises NotArithmetic if it is too long or not Python's arithmetic."""
-    if len(text) > MAX_LENGTH:
-        raise NotArithmetic(f"longer than {MAX_LENGTH} characters")
+    if len(text) > limits.EXPRESSION:
+        raise NotArithmetic(f"longer than {limits.EXPRESSION} characters")
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -39,8 +36,8 @@ def compute(node, names=None, functions=None):
 
     Raises NotArithmetic for anything else than arithmetic, and for results that are not finite.
     """
-    if sum(1 for _ in ast.walk(node)) > MAX_NODES:
-        raise NotArithmetic(f"more than {MAX_NODES} terms")
+    if sum(1 for _ in ast.walk(node)) > limits.TERMS:
+        raise NotArithmetic(f"more than {limits.TERMS} terms")
     try:
         value = _value(node, names or {}, functions or {})
     except (ZeroDivisionError, OverflowError, RecursionError) as error:
@@ -72,12 +69,12 @@ def _number(node, names, functions):
 
 
 def _power(base, exponent):
-    if not isinstance(base, int | float) or not isinstance(exponent, int) or abs(base) > MAX_BASE or abs(exponent) > MAX_EXPONENT:
-        raise NotArithmetic(f"powers need a base up to {MAX_BASE} and a whole exponent up to {MAX_EXPONENT}")
+    if not isinstance(base, int | float) or not isinstance(exponent, int) or abs(base) > limits.BASE or abs(exponent) > limits.EXPONENT:
+        raise NotArithmetic(f"powers need a base up to {limits.BASE} and a whole exponent up to {limits.EXPONENT}")
     return base**exponent
 
 
 def _bounded(value):
-    if isinstance(value, int) and value.bit_length() > MAX_DIGITS * 4:
-        raise NotArithmetic(f"a number of more than {MAX_DIGITS} digits")
+    if isinstance(value, int) and value.bit_length() > limits.BITS:
+        raise NotArithmetic(f"a whole number of more than {limits.BITS} bits")
     return value

@@ -8,8 +8,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from pydantic import Field, StringConstraints
 
 from formulary import InputError, nearest
-from formulary.units import BYTE, PURE
+from formulary.units import PURE
 
+from .answer import example
 from .bank import ROOT, read_model
 from .exercise import LANGUAGES, Strict, Text
 from .rubric import write_answer
@@ -73,11 +74,14 @@ def build(assignment, bank):
 
 
 def write_source(assignment, bank, course=COURSE):
-    """Write the source notebook where nbgrader looks for it; returns its path."""
+    """Write the source notebook where nbgrader looks for it; returns its path and whether that changed anything."""
     path = Path(course) / "source" / assignment.id / f"{assignment.id}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(nbformat.writes(build(assignment, bank)) + "\n", encoding="utf-8")
-    return path
+    text = nbformat.writes(build(assignment, bank)) + "\n"
+    changed = not path.exists() or path.read_text(encoding="utf-8") != text
+    if changed:
+        path.write_text(text, encoding="utf-8")
+    return path, changed
 
 
 def _cell(make, name, source, **nbgrader):
@@ -128,14 +132,16 @@ HOW = {
     "verdict": Text(en="True or False", zh="True 或 False"),
     "reason": Text(en="a text in quotes; in three quotes it may have several lines", zh="引号里的一段文字；用三引号可写多行"),
     "choice": Text(en="a letter in quotes", zh="引号里的字母"),
-    BYTE: Text(en='an amount such as "1.5 GB"', zh='一个量，如 "1.5 GB"'),
-    PURE: Text(en="a number", zh="一个数"),
+    "number": Text(en="a number", zh="一个数"),
+    "amount": Text(en="an amount such as {example}", zh="一个量，如 {example}"),
 }
 
 
 def how(exercise, part):
     """How a part's answer is to be written."""
-    return HOW[exercise.expected(part).unit if part.type == "number" else part.type]
+    if part.type == "number" and (unit := exercise.expected(part).unit) != PURE:
+        return HOW["amount"].map(lambda words: words.format(example=f'"{example(unit)}"'))
+    return HOW[part.type]
 
 
 def _answer_cell(exercise, languages):
@@ -150,21 +156,26 @@ def _stub(part):
 
 
 def _solution(exercise, part, languages):
-    right = solution(exercise, part)
-    return repr(right.say(languages[:1]) if isinstance(right, Text) else right)
+    return repr(solution(exercise, languages[0])[part.name])
 
 
-def solution(exercise, part):
-    """The right answer as a learner would write it; a Text for a reason."""
-    expected = exercise.expected(part)
-    return expected if isinstance(expected, bool | Text) else write_answer(exercise, part, expected)
+def solution(exercise, language):
+    """The right answers by part name, as a learner would write them."""
+    return {part.name: as_written(exercise, part, exercise.expected(part), language) for part in exercise.parts}
+
+
+def as_written(exercise, part, answer, language):
+    """An answer (bool, keys, Amount or Text) as a learner would write it into the answer cell."""
+    if isinstance(answer, bool):
+        return answer
+    return answer.say((language,)) if isinstance(answer, Text) else write_answer(exercise, part, answer)
 
 
 # The cell must not hold the key, and must not give points where our marking is not configured: stock nbgrader runs it
 # then, and a cell that runs without an error earns all its points.
 GUARD = (
     'import os\nassert os.environ.get("NBGRADER_EXECUTION") != "autograde", '
-    '"marking is not configured: nbgrader_config.py must call autograder.nbgrader_plugin.configure(c)"'
+    '"nothing is marked here: nbgrader_config.py must configure the marking"'
 )
 WAIT = Text(en="marked after you hand in; nothing to do here", zh="提交后评分，此处无需操作")
 

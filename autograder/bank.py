@@ -62,6 +62,11 @@ def read_model(model, path):
     return read
 
 
+def located(path, where, what):
+    """`what`, with the file, line and field it is about."""
+    return _at(path, _parse(path)[0], where, what)
+
+
 def _parse(path):
     try:
         text = path.read_text(encoding="utf-8")

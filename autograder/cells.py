@@ -4,11 +4,11 @@ import ast
 import re
 import warnings
 
-from .answer import MAX_TEXT, Unread
+from . import limits
+from .answer import Unread
 from .arithmetic import NotArithmetic, compute
 from .exercise import Text
 
-MAX_CELL = 100_000
 NO_PYTHON = Text(en="the cell is not valid Python there: {error}", zh="该处不是合法的 Python：{error}")
 
 
@@ -33,7 +33,7 @@ def _parse(source):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(source) if len(source) <= MAX_CELL else None
+            return ast.parse(source) if len(source) <= limits.CELL else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -68,8 +68,8 @@ QUOTES = {"“": "”", "‘": "’", "「": "」", '"': '"', "'": "'"}
 
 def _salvage(source, names):
     """Answers of a cell that is no Python: each `name = …` up to the next one, read alone, also from typographic quotes."""
-    if len(source) > MAX_CELL:
-        why = Text(en=f"the cell has more than {MAX_CELL:,} characters", zh=f"单元格超过 {MAX_CELL:,} 个字符")
+    if len(source) > limits.CELL:
+        why = Text(en=f"the cell has more than {limits.CELL:,} characters", zh=f"单元格超过 {limits.CELL:,} 个字符")
         return {name: Unread(why) for name in names}
     starts = [*re.finditer(rf"^({'|'.join(map(re.escape, names))})[ \t]*[=＝]", source, re.MULTILINE)]
     ends = [match.start() for match in starts[1:]] + [len(source)]
@@ -83,8 +83,8 @@ def _alone(name, raw):
         return found[name]
     raw = re.sub(r"\n#.*", "", raw).strip()
     if len(raw) > 1 and QUOTES.get(raw[0]) == raw[-1]:
-        return raw[1:-1][:MAX_TEXT]
-    return Unread(NO_PYTHON.map(lambda words: words.format(error=_syntax_error(f"{name} = {raw}"))), raw[:MAX_TEXT])
+        return raw[1:-1][: limits.TEXT]
+    return Unread(NO_PYTHON.map(lambda words: words.format(error=_syntax_error(f"{name} = {raw}"))), raw[: limits.TEXT])
 
 
 def _syntax_error(source):

@@ -191,7 +191,16 @@ class Exercise(Strict):
 
     def expected(self, part):
         """The right answer of a part: a bool, a set of keys, an Amount, or a Text."""
-        return reckon(part.answer, self.amounts) if part.type == "number" else set(part.answer) if part.type == "choice" else part.answer
+        return self._value(part, part.answer)
+
+    def mistaken(self, part, mistake):
+        """A known wrong answer of a part, in the same form as the right one."""
+        return self._value(part, mistake.answer)
+
+    def _value(self, part, answer):
+        if part.type == "number":
+            return reckon(answer, self.amounts)
+        return set(answer) if part.type == "choice" else answer
 
     def filled(self):
         """The exercise with the blanks in all its texts filled."""

@@ -8,12 +8,12 @@ like sentences. All else goes to a person, with what we found as the proposal.
 import re
 from dataclasses import dataclass
 
+from . import limits
 from .answer import is_blank, plain
 
 SENTENCE_ENDS = re.compile(r"\.(?=\s|$)|[!?。;\n]")
 COMMAS = re.compile(r"[,、;:\n]")
 NEGATIONS = re.compile(r"\b(not|no|never|without|neither|nor|cannot|rather than)\b|n't\b|不|没|无|非|未", re.IGNORECASE)
-SURE_UP_TO = 1_500
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def read_reason(text, line):
         return Reading(0, False, earned, against)
     points = min(line.points, sum(match.claim.points for match in earned))
     doubted = any(NEGATIONS.search(match.rest) for match in earned)
-    return Reading(points, points == line.points and not doubted and len(text) <= SURE_UP_TO, earned)
+    return Reading(points, points == line.points and not doubted and len(text) <= limits.SURE_TEXT, earned)
 
 
 def split(text):

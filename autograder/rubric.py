@@ -10,7 +10,7 @@ from formulary.amounts import write
 
 from . import answer as answers_
 from .answer import AnswerError, Unread, WrongUnit, is_blank, quote
-from .exercise import LANGUAGES, Text, reckon
+from .exercise import LANGUAGES, Text
 from .reason import read_reason
 
 
@@ -171,7 +171,7 @@ def _compared(exercise, part, stated):
     shown = write_answer(exercise, part, stated)
     if stated == exercise.expected(part):
         return Finding(part.name, Status.RIGHT, 1, words("right", label=part.label, stated=shown))
-    met = next((m for m in part.mistakes if (set(m.answer) if isinstance(m.answer, tuple) else m.answer) == stated), None)
+    met = next((m for m in part.mistakes if exercise.mistaken(part, m) == stated), None)
     return _wrong(exercise, part, words("wrong", label=part.label, stated=shown), met)
 
 
@@ -179,7 +179,7 @@ def _compare_number(exercise, part, value):
     expected = exercise.expected(part)
     stated = answers_.amount(value, expected.unit)
     known = {m.name: m for m in part.mistakes}
-    wrong = {name: reckon(m.answer, exercise.amounts).value for name, m in known.items()}
+    wrong = {name: exercise.mistaken(part, m).value for name, m in known.items()}
     verdict = judge(stated, expected.value, within=part.within, unit=expected.unit, mistakes=wrong)
     shown = write(stated, expected.unit, 4, part.scale if isinstance(value, int | float) else None)
     if verdict.passed:

@@ -1,6 +1,7 @@
 """Run by `sandbox.py` in a process of its own: executes a notebook's cells and writes down the answers as plain data.
 
-Standard library only, and nothing of the project: it knows no key. argv: the cells (JSON), where to write (JSON).
+Standard library only, and nothing of the project: it knows no key. argv: the cells (JSON), where to write (JSON),
+and how many characters of a text and bits of a whole number to hand back.
 """
 
 import contextlib
@@ -9,10 +10,8 @@ import json
 import numbers
 import sys
 
-MAX_TEXT = 20_000
 
-
-def main(cells_path, answers_path):
+def main(cells_path, answers_path, max_text, max_bits):
     """Each cell is [source, names or null]; the output has, for each cell with names, what they held after it ran."""
     with open(cells_path, encoding="utf-8") as file:
         cells = json.load(file)
@@ -20,7 +19,7 @@ def main(cells_path, answers_path):
     for source, names in cells:
         error = execute(source, space)
         if names is not None:
-            answers.append({name: plain(space[name]) for name in names if name in space} | {"error": error})
+            answers.append({name: plain(space[name], int(max_text), int(max_bits)) for name in names if name in space} | {"error": error})
             for name in names:  # the next exercise may use the same name
                 space.pop(name, None)
         with open(answers_path, "w", encoding="utf-8") as file:  # after each cell: what comes later can't take it back
@@ -38,13 +37,13 @@ def execute(source, space):
     return None
 
 
-def plain(value):
+def plain(value, max_text, max_bits):
     """A value as JSON can hold it: {"value": …} or {"type": …} for what is no answer."""
     if isinstance(value, str):
-        return {"value": value[:MAX_TEXT]}
+        return {"value": value[:max_text]}
     if value is None or value is ... or isinstance(value, bool):
         return {"value": None if value is ... else value}
-    if isinstance(value, numbers.Integral) and int(value).bit_length() < 1000:
+    if isinstance(value, numbers.Integral) and int(value).bit_length() <= max_bits:
         return {"value": int(value)}
     if isinstance(value, numbers.Real):
         return {"value": float(value)}

@@ -14,7 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from .answer import MAX_TEXT, Unread
+from . import limits
+from .answer import Unread
 from .cells import read_cell
 from .exercise import Text
 
@@ -23,9 +24,13 @@ try:
 except ImportError:  # not Unix
     resource = None
 
-SECONDS = 20
-MAX_OUTPUT = 1_000_000
-LIMITS = {"RLIMIT_CPU": SECONDS, "RLIMIT_AS": 4 * 2**30, "RLIMIT_FSIZE": MAX_OUTPUT, "RLIMIT_NOFILE": 128, "RLIMIT_CORE": 0}
+RESOURCES = {
+    "RLIMIT_CPU": limits.SECONDS,
+    "RLIMIT_AS": limits.MEMORY,
+    "RLIMIT_FSIZE": limits.OUTPUT,
+    "RLIMIT_NOFILE": limits.FILES,
+    "RLIMIT_CORE": 0,
+}
 RUNNER = Path(__file__).with_name("runner.py")
 
 NOT_RUN = Text(en="this answer is code, and code is not run on this system", zh="该答案是代码，而本系统不运行代码")
@@ -66,7 +71,7 @@ def _from_data(data, error):
 def _is_answer(value):
     if isinstance(value, list):
         return len(value) <= 100 and all(isinstance(item, str) and len(item) <= 100 for item in value)
-    return value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= MAX_TEXT)
+    return value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= limits.TEXT)
 
 
 def _run(cells):
@@ -83,17 +88,17 @@ def _run(cells):
 def _run_in(folder):
     environment = {"PATH": os.defpath, "HOME": folder, "LANG": "C.UTF-8", "NBGRADER_EXECUTION": "autograde"}
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    command = [sys.executable, "-I", str(RUNNER), "cells.json", "answers.json"]
+    command = [sys.executable, "-I", str(RUNNER), "cells.json", "answers.json", str(limits.TEXT), str(limits.BITS)]
     process = subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, preexec_fn=_limit, **quiet)
     try:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=SECONDS)
+            process.wait(timeout=limits.SECONDS)
     finally:
         _end(process)
 
 
 def _limit():
-    for name, most in LIMITS.items():
+    for name, most in RESOURCES.items():
         resource.setrlimit(getattr(resource, name), (most, most))
 
 
@@ -108,7 +113,7 @@ def _outcomes(path):
     """The list in a file the runner wrote, or an empty one if it is missing, too large, a link, or not a list."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
-            data = json.loads(file.read(MAX_OUTPUT))
+            data = json.loads(file.read(limits.OUTPUT))
     except (OSError, ValueError, RecursionError):
         return []
     return data if isinstance(data, list) else []

@@ -1,0 +1,165 @@
+"""`psi course` builds assignments for nbgrader; `psi bank` checks, lists and shows the exercises."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from formulary import InputError
+
+from .assignment import COURSE, ask, assignments, load_assignment, write_source
+from .bank import ROOT, Bank, BankError
+from .exercise import LANGUAGES
+from .lint import lint
+from .sample import write_class
+
+
+def main(argv):
+    """Run `psi course …` or `psi bank …`; returns 0, 1 where a check fails, or 2 where the request makes no sense."""
+    options = _parser(argv[0]).parse_args(argv[1:])
+    try:
+        status, said = options.run(options)
+    except (InputError, BankError) as error:
+        print(f"psi {argv[0]}: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps(said, ensure_ascii=False, indent=2) if options.json else options.write(said))
+    return status
+
+
+def _parser(word):
+    parser = argparse.ArgumentParser(prog=f"psi {word}")
+    verbs = parser.add_subparsers(required=True, metavar="|".join(VERBS[word]))
+    for name, (help_, run, write, add) in VERBS[word].items():
+        verb = verbs.add_parser(name, help=help_, description=help_)
+        verb.add_argument("--json", action="store_true", help="print as JSON")
+        add(verb)
+        verb.set_defaults(run=run, write=write)
+    return parser
+
+
+def _with_bank(verb):
+    verb.add_argument("--bank", type=Path, default=ROOT / "bank", metavar="DIR", help="folder of the exercises")
+
+
+def _with_course(verb):
+    _with_bank(verb)
+    verb.add_argument("assignment", nargs="*", help="which ones; all if none is named")
+    verb.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="the nbgrader course's folder")
+
+
+def _with_build(verb):
+    _with_course(verb)
+    verb.add_argument("--lang", choices=LANGUAGES, help="ask in this language alone")
+    verb.add_argument("--source-only", action="store_true", help="do not make the learners' version")
+
+
+def _with_show(verb):
+    _with_bank(verb)
+    verb.add_argument("exercise")
+    verb.add_argument("--lang", choices=LANGUAGES, help="in this language alone")
+
+
+# --- psi course ------------------------------------------------------------------------------------------------------
+
+
+def _chosen(options):
+    folder = options.course / "assignments"
+    return [load_assignment(name, folder) for name in options.assignment or assignments(folder)]
+
+
+def _build(options):
+    bank, built = Bank(options.bank), []
+    for assignment in _chosen(options):
+        assignment = assignment.model_copy(update={"languages": (options.lang,)}) if options.lang else assignment
+        source, changed = write_source(assignment, bank, options.course)
+        released = options.course / "release" / assignment.id / source.name
+        if not options.source_only and (changed or not released.exists()):
+            _release(assignment.id, options.course)
+        built.append({"assignment": assignment.id, "source": str(source), "release": str(released) if released.exists() else None})
+    return 0, built
+
+
+def _release(name, course):
+    """Have stock nbgrader make the learners' version, solutions and mark schemes taken out."""
+    command = [sys.executable, "-m", "nbgrader", "generate_assignment", name, "--force"]
+    # nbgrader starts alembic by name, which is beside our Python and not always on the path
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    done = subprocess.run(command, cwd=course, capture_output=True, text=True, env=os.environ | {"PATH": path})
+    if done.returncode:
+        raise BankError(f"nbgrader generate_assignment {name} failed:\n{done.stderr[-2000:]}")
+
+
+def _write_built(rows):
+    return "\n".join(f"{row['assignment']}: {row['release'] or row['source']}" for row in rows)
+
+
+def _list_course(options):
+    bank = Bank(options.bank)
+    rows = [{"assignment": a.id, "title": a.title.model_dump(), "exercises": list(a.exercises)} for a in _chosen(options)]
+    return 0, [row | {"points": sum(bank[name].points for name in row["exercises"])} for row in rows]
+
+
+def _write_course(rows):
+    return "\n".join(
+        f"{r['assignment']:<16} {r['points']:>5g} points  {r['title']['en']}\n{'':<29}{', '.join(r['exercises'])}" for r in rows
+    )
+
+
+def _sample(options):
+    bank = Bank(options.bank)
+    return 0, [str(path) for assignment in _chosen(options) for path in write_class(assignment, bank, options.course)]
+
+
+# --- psi bank --------------------------------------------------------------------------------------------------------
+
+
+def _lint(options):
+    bank = Bank(options.bank)
+    faults = lint(bank)
+    return (1 if faults else 0), {"exercises": len(bank), "faults": faults}
+
+
+def _write_lint(said):
+    return "\n".join([*said["faults"], f"{said['exercises']} exercises, {len(said['faults'])} faults"])
+
+
+def _list_bank(options):
+    keys = ("id", "kind", "chapter", "difficulty")
+    exercises = Bank(options.bank).values()
+    return 0, [{key: getattr(e, key) for key in keys} | {"points": e.points, "title": e.title.model_dump()} for e in exercises]
+
+
+def _write_bank(rows):
+    return "\n".join(
+        f"{r['id']}  ch {r['chapter']:<3}{r['kind']:<15}{r['points']:>4g} points  {r['title']['en']} · {r['title']['zh']}" for r in rows
+    )
+
+
+def _show(options):
+    exercise = Bank(options.bank)[options.exercise]
+    languages = (options.lang,) if options.lang else LANGUAGES
+    lines = [{"line": line.title.say(languages), "points": line.points, "marked_by": line.marked_by} for line in exercise.rubric]
+    parts = {part.name: part.label.say(languages) for part in exercise.parts}
+    return 0, {"id": exercise.id, "question": ask(exercise, languages), "answers": parts, "rubric": lines}
+
+
+def _write_shown(said):
+    answers = [f"  {name} = …   {label}" for name, label in said["answers"].items()]
+    lines = [f"  {line['points']:g}  {line['line']} ({line['marked_by']})" for line in said["rubric"]]
+    return "\n".join([said["question"], "", *answers, "", *lines])
+
+
+VERBS = {
+    "course": {
+        "build": ("make nbgrader's source notebooks from the bank, and the learners' versions", _build, _write_built, _with_build),
+        "list": ("name the assignments", _list_course, _write_course, _with_course),
+        "sample": ("hand in for a sample class of three", _sample, "\n".join, _with_course),
+    },
+    "bank": {
+        "lint": ("check every exercise from both sides", _lint, _write_lint, _with_bank),
+        "list": ("name every exercise", _list_bank, _write_bank, _with_bank),
+        "show": ("show a question and how it is marked, without its answers", _show, _write_shown, _with_show),
+    },
+}

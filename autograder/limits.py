@@ -1,0 +1,13 @@
+"""How much of anything is read from a learner before we say that it is too much."""
+
+TEXT = 20_000  # characters of one answer
+SURE_TEXT = 1_500  # characters of a reason that we trust ourselves to have understood whole
+CELL = 100_000  # characters of an answer cell
+EXPRESSION = 2_000  # characters of an arithmetic expression
+TERMS = 400  # nodes of its syntax tree
+BITS = 1_024  # of a whole number
+BASE, EXPONENT = 10**6, 64  # of a power
+SECONDS = 20  # that a notebook's code may run
+MEMORY = 4 * 2**30  # bytes that it may map
+OUTPUT = 1_000_000  # bytes of what it hands back
+FILES = 128  # that it may have open
