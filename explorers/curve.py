@@ -86,7 +86,7 @@ class Curve:
 
     def table(self, scene):
         """(head, rows): each curve at the marker."""
-        head = ["", f"{self.sweep.title}: {spoken(scene['here'], self.sweep.quantity.unit)}"]
+        head = ["curve", f"{self.sweep.title}: {spoken(scene['here'], self.sweep.quantity.unit)}"]
         return head, [[one["label"], write(one["value"], self.unit)] for one in scene["series"]]
 
     def draw(self, axes, scene):

@@ -80,7 +80,7 @@ class StackedBar:
         parts = [[name, *(self._write(c["parts"][i]) for c in columns)] for i, name in enumerate(self.ledger.parts)]
         total = ["total", *(self._write(c["total"]) for c in columns)]
         fits = [f"fits in {self._write(scene['capacity'])}", *("yes" if c["headroom"] >= 0 else "no" for c in columns)]
-        return ["", *(c["label"] for c in columns)], [*parts, total, fits]
+        return ["part", *(c["label"] for c in columns)], [*parts, total, fits]
 
     def _write(self, value):
         return write(value, self.ledger.total.unit)

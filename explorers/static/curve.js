@@ -23,7 +23,7 @@ function describe(view, { series, here, limit }) {
     headline: size(main.value),
     detail: `${view.what}, ${main.label}, ${at}`,
     lamp: limit === null ? null : { good, text: `${good ? "within" : "over"} ${size(limit)}` },
-    head: ["", `at ${spoken(here, view.sweepUnit)}`],
+    head: ["curve", `at ${spoken(here, view.sweepUnit)}`],
     rows: series.map(({ label, value, chosen }, i) => ({ colour: view.palette[i], cells: [label, size(value)], chosen })),
     sentence: `${at}. ${main.label}: ${view.what} ${size(main.value)}${fits}.`,
   };
@@ -31,7 +31,7 @@ function describe(view, { series, here, limit }) {
 
 function draw(sheet, view, { series, here, limit }) {
   const [width, height] = [sheet.root.viewBox.baseVal.width, sheet.root.viewBox.baseVal.height];
-  const box = { left: 62, right: width - (limit === null ? 16 : 58), top: 4, bottom: height - 40 };
+  const box = { left: 62, right: width - (limit === null ? 16 : 60), top: 4, bottom: height - 40 };
   const shown = series.flatMap(({ points }) => points.map(([, y]) => y)).concat(limit ?? []);
   const x = axisOf([...view.points, here], view.log[0], box.left, box.right, width / 90);
   const y = axisOf(shown, view.log[1], box.bottom - (view.log[1] ? MARGIN : 0), box.top + MARGIN, 5);

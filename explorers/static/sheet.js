@@ -13,7 +13,8 @@ class Sheet {
   constructor(title, id) {
     this.root = document.createElementNS(SVG, "svg");
     this.root.setAttribute("role", "img");
-    this.root.setAttribute("aria-labelledby", `${id}-title ${id}-desc`);
+    this.root.setAttribute("aria-labelledby", `${id}-title`);
+    this.root.setAttribute("aria-describedby", `${id}-desc`);
     this.title = this.root.appendChild(document.createElementNS(SVG, "title"));
     this.desc = this.root.appendChild(document.createElementNS(SVG, "desc"));
     this.title.id = `${id}-title`;

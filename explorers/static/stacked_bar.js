@@ -27,7 +27,7 @@ function describe(view, { columns, capacity }) {
     headline: total,
     detail: `${view.scale ? write(chosen.total, view.unit, 4, view.scale) + " · " : ""}${view.what}, ${chosen.label}`,
     lamp: { good, text: good ? `fits, ${left} left` : `does not fit, ${left} too much` },
-    head: ["", chosen.label, "share"],
+    head: ["part", chosen.label, "share"],
     rows: view.parts.map(([label], i) => ({ colour: view.palette[i], cells: [label, size(chosen.parts[i]), share(chosen.parts[i])] })).reverse(),
     sentence: `${chosen.label}: ${view.what} ${twice}; ${fits}.`,
   };
@@ -35,7 +35,7 @@ function describe(view, { columns, capacity }) {
 
 function draw(sheet, view, { columns, capacity }) {
   const [width, height] = [sheet.root.viewBox.baseVal.width, sheet.root.viewBox.baseVal.height];
-  const box = { left: 60, right: width - 50, top: 40, bottom: height - 26 };
+  const box = { left: 60, right: width - 60, top: 40, bottom: height - 26 };
   const axis = roundAxis(Math.max(capacity, ...columns.map((column) => column.total)));
   const y = (value) => box.bottom - ((box.bottom - box.top) * value) / axis.top;
   drawAxis(sheet, box, axis, y, (value) => write(value, view.unit));

@@ -169,7 +169,7 @@ def test_stops_ascend_from_end_to_end_and_are_distinct(slider, has):
 
 def test_an_unknown_scale_is_an_error():
     with pytest.raises(InputError, match="must be one of linear, log, doubling"):
-        Slider("num_params", 1, scale="cubic").stops
+        _ = Slider("num_params", 1, scale="cubic").stops
 
 
 def test_a_ledger_of_one_replica_can_be_explored_too():

@@ -1,0 +1,50 @@
+"""The contents page as `make study` opens it: rendered, with its pictures, without offers in the way, and with links that open."""
+
+import shutil
+
+import pytest
+
+from tests.browser.jupyterlab import ROOT, Lab
+from tools import contents, notebooks
+
+CARD = ".jp-MarkdownViewer td"
+DRAWN = "() => [...document.querySelectorAll('.jp-MarkdownViewer img')].every((image) => image.complete && image.naturalWidth > 0)"
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """JupyterLab with the book's own settings, over a copy of the contents page and what it links to."""
+    folder = tmp_path_factory.mktemp("study")
+    shutil.copytree(ROOT / "tools/jupyter", folder / "config")
+    lab = Lab(folder)
+    built = [path.with_suffix(".ipynb").relative_to(ROOT) for path in notebooks.sources()]
+    for path in [*contents.build(), *built]:
+        (folder / "notebooks" / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, folder / "notebooks" / path)
+    yield lab
+    lab.stop()
+
+
+@pytest.fixture
+def page(study, open_page):
+    page = open_page()
+    page.goto(study.address(""))
+    page.wait_for_selector(CARD, timeout=60_000)
+    return page
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_it_opens_rendered_with_every_picture(study, page, theme):
+    study.theme(page, theme)
+    page.wait_for_function(DRAWN)
+    assert page.locator(f"{CARD} img").count() == len(contents.build()) - 1
+    assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
+
+
+def test_chapters_open_from_it(study, page):
+    chapter = page.locator(f"{CARD} a").first
+    name = chapter.get_attribute("data-commandlinker-args") or chapter.get_attribute("href")
+    chapter.click()
+    page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=60_000)
+    assert page.locator(".lm-TabBar-tab.jp-mod-current").first.inner_text().strip() in name
+    study.close(page)

@@ -1,0 +1,169 @@
+"""An explorer's front end in a real browser, with no Jupyter and no kernel behind it."""
+
+import pytest
+
+from explorers import memory_explorer, sharding_explorer
+from formulary.memory import RECIPE, ZERO_STATE
+
+SLIDERS = "input[type=range]"
+
+
+@pytest.fixture
+def explorer():
+    presets = {"model": {"small": {"num_params": "1B"}, "large": {"num_params": "70B", "world_size": 64}}}
+    return memory_explorer(num_params="7B", world_size=8, stage=1, memory_capacity="80GB", presets=presets)
+
+
+def get(page, name):
+    return page.evaluate("(name) => shown.model.get(name)", name)
+
+
+def headline(page):
+    return page.locator(".psi-headline").text_content()
+
+
+def expected(page):
+    """What Python says at the settings the page stands at."""
+    given = {name: get(page, name) for name in ("num_params", "world_size", "stage")}
+    return ZERO_STATE(**given, **RECIPE[get(page, "recipe")].values)
+
+
+def test_a_key_on_a_slider_moves_setting_figures_and_picture(bare, explorer):
+    page = bare(explorer)
+    before, picture = headline(page), page.locator("svg").inner_html()
+    page.get_by_role("slider", name="Parameters").press("ArrowRight")
+    assert get(page, "num_params") == 7.5e9
+    assert get(page, "zero_state_bytes") == pytest.approx(expected(page))
+    assert (before, headline(page)) == ("38.5 GB", "41.25 GB")
+    assert page.locator("svg").inner_html() != picture
+
+
+def test_it_is_live_when_no_kernel_takes_its_changes(bare, explorer):
+    page = bare(explorer, orphan=True)
+    page.get_by_role("slider", name="GPUs").press("End")
+    assert get(page, "world_size") == 1024
+    assert get(page, "zero_state_bytes") == pytest.approx(expected(page))
+
+
+def test_every_slider_can_be_walked_to_both_ends(bare, explorer):
+    page = bare(explorer)
+    for slider in page.locator(SLIDERS).all():
+        name = slider.get_attribute("data-name")
+        stops = explorer.controls[name].stops
+        slider.press("Home")
+        assert get(page, name) == stops[0]
+        slider.press("ArrowRight")
+        assert get(page, name) == stops[1]
+        slider.press("End")
+        assert get(page, name) == stops[-1]
+
+
+def test_typed_amounts_are_taken_and_nonsense_is_refused_in_words(bare, explorer):
+    page = bare(explorer)
+    box = page.get_by_label("Parameters, typed")
+    box.fill("175B")
+    box.press("Enter")
+    assert get(page, "num_params") == 175e9
+    box.fill("many")
+    box.press("Tab")
+    assert box.get_attribute("aria-invalid") == "true"
+    assert "cannot stand here; write an amount such as 100M or 200B" in page.get_by_role("alert").first.text_content()
+    assert get(page, "num_params") == 175e9
+    box.fill("7")
+    box.press("Enter")
+    assert (box.get_attribute("aria-invalid"), get(page, "num_params")) == ("false", 7)
+    box.press("ArrowUp")
+    assert get(page, "num_params") == 10**8
+    page.get_by_label("Memory of a card, typed").fill("80 GiB")
+    page.get_by_label("Memory of a card, typed").press("Enter")
+    assert get(page, "memory_capacity") == 80 * 2**30
+
+
+def test_a_recipe_changes_all_its_sizes(bare, explorer):
+    page = bare(explorer)
+    page.get_by_label("Recipe").select_option(label="mixed adam 8bit")
+    assert get(page, "recipe") == "mixed_adam_8bit"
+    assert get(page, "zero_state_bytes") == pytest.approx(expected(page))
+
+
+def test_a_preset_moves_several_controls_and_yields_to_the_readers_own(bare, explorer):
+    page = bare(explorer)
+    preset = page.get_by_label("Model")
+    shown = lambda: preset.locator("option:checked").text_content()
+    assert shown() == "your own"
+    preset.select_option(label="large")
+    assert (get(page, "num_params"), get(page, "world_size"), shown()) == (70e9, 64, "large")
+    assert page.get_by_label("GPUs, typed").input_value() == "64"
+    page.get_by_role("slider", name="GPUs").press("ArrowRight")
+    assert shown() == "your own"
+
+
+def test_the_lamp_says_in_words_what_fits(bare, explorer):
+    page = bare(explorer)
+    assert page.locator(".psi-lamp").text_content() == "fits, 41.5 GB left"
+    page.get_by_label("ZeRO stage").select_option(value="0")
+    assert page.locator(".psi-lamp").text_content() == "does not fit, 32 GB too much"
+    page.wait_for_function("() => document.querySelector('output').textContent.includes('it does not fit in 80 GB')")
+
+
+def test_a_value_set_from_outside_is_shown(bare, explorer):
+    page = bare(explorer)
+    page.evaluate("shown.model.set('num_params', 13000000000)")
+    assert page.get_by_label("Parameters, typed").input_value() == "13B"
+    assert page.get_by_role("slider", name="Parameters").get_attribute("aria-valuetext") == "13B"
+    assert headline(page) == "71.5 GB"
+
+
+def test_a_change_is_saved_with_its_results_and_nothing_is_saved_twice(bare, explorer):
+    page = bare(explorer)
+    before = page.evaluate("shown.model.saves")
+    page.get_by_role("slider", name="Parameters").press("ArrowRight")
+    assert page.evaluate("shown.model.saves") - before == 2  # the setting at once, the results after it
+    page.evaluate("shown.model.set('num_params', shown.model.get('num_params'))")
+    assert page.evaluate("shown.model.saves") - before == 2
+
+
+def test_keys_stay_inside_but_saving_is_the_notebooks(bare, explorer):
+    page = bare(explorer)
+    page.evaluate("window.leaked = []; document.addEventListener('keydown', (event) => leaked.push(event.key))")
+    slider = page.get_by_role("slider", name="Parameters")
+    for key in ("d", "d", "x", "ArrowUp", "Enter"):
+        slider.press(key)
+    slider.press("Control+s")
+    assert page.evaluate("leaked") == ["Control", "s"] or page.evaluate("leaked") == ["s"]
+
+
+def test_elements_are_kept_from_one_picture_to_the_next(bare, explorer):
+    page = bare(explorer)
+    page.evaluate("window.bars = [...document.querySelectorAll('svg rect')]")
+    page.get_by_role("slider", name="Parameters").press("ArrowRight")
+    assert page.evaluate("bars.every((bar, i) => bar === document.querySelectorAll('svg rect')[i])")
+
+
+def test_closing_lets_go_of_the_model(bare, explorer):
+    page = bare(explorer)
+    page.evaluate("shown.close()")
+    assert page.evaluate("Object.values(shown.model.listeners).flat().length") == 0
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1000, 375])
+@pytest.mark.parametrize("make", [memory_explorer, sharding_explorer])
+def test_accessible_at_every_width_in_every_theme(bare, accessibility, make, width, theme, tmp_path):
+    page = bare(make(), width=width, theme=theme)
+    page.screenshot(path=tmp_path / f"{make.__name__}_{width}_{theme}.png", full_page=True)
+    assert accessibility(page, "#place") == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+    for control in page.locator("#place input, #place select").all():
+        assert control.evaluate("(e) => e.ariaLabel || e.labels[0].textContent")
+    assert page.locator("svg[role=img] > title").text_content() and page.locator("svg[role=img] > desc").text_content()
+
+
+def test_a_curves_marker_follows_its_slider(bare):
+    page = bare(sharding_explorer(num_params="7B", world_size=8, stage=3, memory_capacity="80GB"))
+    where = lambda: float(page.locator("circle").last.get_attribute("cx"))
+    before = where()
+    assert headline(page) == "14 GB"
+    page.get_by_role("slider", name="GPUs").press("End")
+    assert where() > before
+    assert headline(page) == "109.4 MB"
