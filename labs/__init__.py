@@ -8,11 +8,11 @@ from formulary import InputError, nearest
 LABS = ("model_states",)
 
 
-def lab(name):
+def load(name):
     """The Lab of that name. Raises InputError with the nearest names if there is none."""
     if name not in LABS:
         raise InputError(f"no lab is called {name!r}{nearest(name, LABS)}; there are {', '.join(LABS)}")
     return importlib.import_module(f".{name}", __name__).LAB
 
 
-__all__ = ["LABS", "lab"]
+__all__ = ["LABS", "load"]

@@ -2,22 +2,27 @@
 
 import argparse
 import json
+import re
 import sys
 
 from formulary import InputError, Outcome
 
-from . import LABS, lab
+from . import LABS, load
 from .launch import DEVICES, LAUNCHERS, LaunchError
 from .measurement import Measurement, MeasurementError
 from .report import exact
 
 STATUS = {Outcome.PASSED: 0, Outcome.FAILED: 1, Outcome.BROKEN: 3}
 BAD_REQUEST = 2
+CONDITION = re.compile(r"[a-z]\w*=.*")
+CONDITIONS = "Conditions are written name=value anywhere after the lab's name, such as vocab_size=512 or variants=fsdp2."
 
 
 def main(argv):
     """Run `psi lab …`; returns 0 if predictions came true, 1 if one was off, 3 if the lab broke, 2 if the request makes no sense."""
-    options = _parser().parse_args(argv[1:])
+    conditions = [word for word in argv[1:] if CONDITION.fullmatch(word)]
+    options = _parser().parse_args([word for word in argv[1:] if word not in conditions])
+    options.conditions = dict(word.split("=", 1) for word in conditions)
     try:
         return options.verb(options)
     except (InputError, LaunchError, MeasurementError) as error:
@@ -29,11 +34,10 @@ def _parser():
     parser = argparse.ArgumentParser(prog="psi lab", description="Predict, run a real job on several processes, compare.")
     verbs = parser.add_subparsers(required=True, metavar="list|show|run|report")
     _verb(verbs, "list", "name every lab", _list)
-    show = _verb(verbs, "show", "a lab's conditions and predictions, before it runs", _show)
-    run = _verb(verbs, "run", "run a lab and hold what it measures against the predictions", _run)
+    show = _verb(verbs, "show", "a lab's conditions and predictions, before it runs", _show, CONDITIONS)
+    run = _verb(verbs, "run", "run a lab and hold what it measures against the predictions", _run, CONDITIONS)
     for verb in (show, run):
         verb.add_argument("name")
-        verb.add_argument("conditions", nargs="*", metavar="condition=value", help="such as vocab_size=512 or variants=fsdp2")
         verb.add_argument("--nproc", type=int, default=2, help="processes (default 2)")
     run.add_argument("--device", choices=DEVICES, help="cpu, or cuda with one GPU for each process")
     run.add_argument(
@@ -47,8 +51,8 @@ def _parser():
     return parser
 
 
-def _verb(verbs, name, help_, run):
-    verb = verbs.add_parser(name, help=help_, description=help_)
+def _verb(verbs, name, help_, run, more=""):
+    verb = verbs.add_parser(name, help=help_, description=help_, epilog=more)
     verb.add_argument("--json", action="store_true", help="print figures as JSON")
     verb.set_defaults(verb=run)
     return verb
@@ -59,13 +63,13 @@ def _print(options, data, text):
 
 
 def _list(options):
-    titles = {name: lab(name).title for name in LABS}
+    titles = {name: load(name).title for name in LABS}
     _print(options, titles, "\n".join(f"{name:<16}{title}" for name, title in titles.items()))
     return 0
 
 
 def _show(options):
-    chosen, given = lab(options.name), _conditions(options.conditions)
+    chosen, given = load(options.name), options.conditions
     conditions = chosen.under(options.nproc, **given)
     rows = {p.key: (p.estimate(), p.estimate.formula.unit, str(p.estimate)) for p in chosen.predictions(options.nproc, **given)}
     data = {"lab": chosen.name, "conditions": conditions, "predictions": {key: value for key, (value, _, _) in rows.items()}}
@@ -74,17 +78,9 @@ def _show(options):
     return 0
 
 
-def _conditions(words):
-    """{name: value} from `name=value` words. Raises InputError for others."""
-    for word in words:
-        if "=" not in word:
-            raise InputError(f"{word!r} is no condition; write it as name=value, such as vocab_size=512")
-    return dict(word.split("=", 1) for word in words)
-
-
 def _run(options):
-    given = _conditions(options.conditions) | ({"device": options.device} if options.device else {})
-    report = lab(options.name).run(options.nproc, launcher=options.launcher, timeout=options.timeout, port=options.port, **given)
+    given = options.conditions | ({"device": options.device} if options.device else {})
+    report = load(options.name).run(options.nproc, launcher=options.launcher, timeout=options.timeout, port=options.port, **given)
     if options.save and report.measurement:
         print(f"saved {report.measurement.save(options.save)}", file=sys.stderr)
     _print(options, report.as_json(), report)
@@ -93,6 +89,6 @@ def _run(options):
 
 def _report(options):
     measurements = [Measurement.load(file) for file in options.files]
-    reports = [lab(m.lab).report(m) for m in measurements]
+    reports = [load(m.lab).report(m) for m in measurements]
     _print(options, [report.as_json() for report in reports], "\n\n".join(map(str, reports)))
     return max(STATUS[report.outcome] for report in reports)

@@ -10,11 +10,13 @@ stdin, which comes when whoever asked has died. Ranks form one process group, an
 import contextlib
 import importlib
 import json
+import math
 import os
 import runpy
 import select
 import signal
 import sys
+import time
 import traceback
 from pathlib import Path
 
@@ -30,6 +32,7 @@ PRELOAD = (
     "torch.optim",
 )
 POLL_SECONDS = 0.02
+GRACE_SECONDS = 1  # after one rank has failed, for the others to say what they saw
 STOP = b"stop\n"
 
 
@@ -52,20 +55,31 @@ def _reply(replies, answer):
 def run(request, requests):
     """Run the ranks of one job to their end: {"rank": first to fail or None, "code": its exit code, negative for a signal}."""
     ranks = _start(request)
-    group, ended = min(ranks), {"rank": None, "code": 0}
+    group, failed, deadline = min(ranks), [], math.inf
     while ranks:
         pid, status = os.waitpid(-group, os.WNOHANG)
-        code = os.waitstatus_to_exitcode(status) if pid else 0
-        rank = ranks.pop(pid, None)
-        if code and ended["code"] == 0:
-            ended = {"rank": rank, "code": code}
-            _kill(group)
+        rank, code = ranks.pop(pid, None), os.waitstatus_to_exitcode(status)
+        if pid and code:
+            failed.append({"rank": rank, "code": code})
+            deadline = min(deadline, time.monotonic() + GRACE_SECONDS)
         if not pid and select.select([requests], [], [], POLL_SECONDS)[0]:
             requests.readline()
-            ended = {"rank": None, "code": -signal.SIGTERM}
+            failed, deadline = [{"rank": None, "code": -signal.SIGTERM}], -math.inf
+        if time.monotonic() > deadline:
             _kill(group)
+            break
+    while ranks:
+        ranks.pop(os.waitpid(-group, 0)[0], None)
     _kill(group)
-    return ended
+    return to_blame(failed) if failed else {"rank": None, "code": 0}
+
+
+def to_blame(failed):
+    """Of the ranks that failed, in the order in which that was seen, the one that did so by itself.
+
+    A killed rank's connections break before its end can be seen, so those it leaves behind may be seen to fail first.
+    """
+    return next((end for end in failed if end["code"] < 0), failed[0])
 
 
 def _kill(group):

@@ -18,13 +18,13 @@ import threading
 import uuid
 from pathlib import Path
 
-from .forkserver import STOP
+from .forkserver import STOP, to_blame
 from .logs import read, tail
 
 # --- torchrun ----------------------------------------------------------------------------------------------------
 
-# torchrun's own words for the rank that failed first.
-ROOT_CAUSE = re.compile(r"Root Cause.*?rank\s*:\s*(\d+).*?exitcode\s*:\s*(-?\d+)", re.DOTALL)
+# torchrun's own words for a rank that failed.
+FAILURE = re.compile(r"rank\s*:\s*(\d+) \(local_rank.*?exitcode\s*:\s*(-?\d+)", re.DOTALL)
 MARK = "SIXTEEN_PSI_RUN"
 
 
@@ -49,8 +49,9 @@ class Torchrun:
         code = self.process.poll()
         if not code:
             return None if code is None else {"rank": None, "code": 0}
-        found = ROOT_CAUSE.search(read(self.log))
-        return {"rank": int(found[1]), "code": int(found[2])} if found else {"rank": None, "code": code}
+        failed = [{"rank": int(rank), "code": int(end)} for rank, end in FAILURE.findall(read(self.log))]
+        by_agent = [end for end in failed if end["code"] == -signal.SIGTERM]
+        return to_blame([end for end in failed if end not in by_agent] or [{"rank": None, "code": code}])
 
     def stop(self):
         if self.process.poll() is None:

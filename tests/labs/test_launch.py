@@ -1,0 +1,140 @@
+"""A job that goes wrong ends with the reason and leaves no process behind, whichever way it was started."""
+
+import json
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from labs import logs
+from labs.launch import ROOT, LaunchError, launch
+
+DEAD = """
+from labs.jobs import ranks
+import torch.distributed as dist
+with ranks.together("cpu"):
+    if dist.get_rank() == 1:
+        print("rank 1 says goodbye", flush=True)
+        os.kill(os.getpid(), 9)
+    dist.barrier()
+"""
+HANG = "print('progress: waiting for nobody', file=sys.stderr, flush=True)\ntime.sleep(600)"
+SAY_ENVIRONMENT = """
+import json
+wanted = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME")
+told = {name: os.environ[name] for name in wanted} | {"argv": sys.argv[1:], "name": __name__}
+print(json.dumps({"lab": "", "told": told}), flush=True)
+"""
+LAUNCHERS = pytest.mark.parametrize("launcher", ["fork", "torchrun"])
+
+
+@LAUNCHERS
+def test_a_rank_that_is_killed(job, groups_left, launcher):
+    run = launch(job(DEAD), 2, launcher=launcher, timeout=60)
+    assert run.measurement is None
+    assert "rank 1 was killed by signal 9 (SIGKILL)" in run.failure and "rank 1 says goodbye" in run.failure
+    assert not groups_left()
+
+
+@LAUNCHERS
+def test_an_import_that_fails(job, groups_left, launcher):
+    run = launch(job("import no_such_module"), 2, launcher=launcher, timeout=60)
+    assert "stopped with exit status 1" in run.failure and "No module named 'no_such_module'" in run.failure
+    assert not groups_left()
+
+
+@pytest.mark.parametrize("launcher, timeout", [("fork", 3), ("torchrun", 15)])
+def test_a_job_that_hangs(job, groups_left, launcher, timeout):
+    run = launch(job(HANG), 2, launcher=launcher, timeout=timeout)
+    assert f"did not finish within {timeout} s" in run.failure and "waiting for nobody" in run.failure
+    assert not groups_left()
+
+
+def test_a_rank_that_leaves_a_process_of_its_own(job, groups_left):
+    launch(job("import subprocess\nsubprocess.Popen(['sleep', '600'])"), 2, launcher="fork")
+    assert not groups_left()
+
+
+def test_an_interrupt_stops_the_ranks(job, groups_left):
+    """As when a notebook cell is interrupted."""
+    with pytest.raises(KeyboardInterrupt):
+        launch(job(HANG), 2, progress=_interrupt, launcher="fork")
+    assert not groups_left()
+
+
+def _interrupt(seconds, said):
+    if said:
+        raise KeyboardInterrupt
+
+
+@LAUNCHERS
+def test_ranks_end_with_whoever_started_them(job, groups_left, launcher):
+    script = job(HANG)
+    code = f"from labs.launch import launch; launch({str(script)!r}, 1, launcher={launcher!r})"
+    starter = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
+    _wait_until(script.with_name("group0").exists)
+    starter.kill()
+    starter.wait()
+    _wait_until(lambda: not groups_left())
+
+
+def _wait_until(condition, tries=600):
+    for _ in range(tries):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("waited for a minute in vain")
+
+
+def test_both_launchers_give_the_same_environment(job):
+    script = job(SAY_ENVIRONMENT)
+    forked, torchrun = (launch(script, 2, ["a=1", "b"], launcher=launcher) for launcher in ("fork", "torchrun"))
+    for rank in range(2):
+        told = _told(forked, rank)
+        assert told == _told(torchrun, rank)
+        assert (told["RANK"], told["OMP_NUM_THREADS"], told["argv"]) == (str(rank), "1", ["a=1", "b"])
+    assert forked.command == torchrun.command
+
+
+def _told(run, rank):
+    lines = [line for file in logs.of_rank(run.log_dir, rank, "stdout") for line in logs.read(file).splitlines()]
+    return next(json.loads(line)["told"] for line in lines if line.startswith("{"))
+
+
+def test_a_job_without_a_measurement(job):
+    assert "printed no measurement" in launch(job("print('hello')"), 1).failure
+
+
+def test_a_job_that_refuses(job):
+    assert "not like this" in launch(job("raise SystemExit('not like this')"), 1).failure
+
+
+def test_a_port_in_use(job):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(LaunchError, match="cannot be used"):
+            launch(job(""), port=taken.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    "asked, said",
+    [
+        ({"nproc": 0}, "at least 1"),
+        ({"nproc": 1.5}, "whole number of processes"),
+        ({"launcher": "spawn"}, "one of auto, fork, torchrun"),
+        ({"device": "tpu"}, "one of cpu, cuda"),
+        ({"device": "cuda", "nproc": 1000}, "needs 1000 GPUs, one for each process"),
+        ({"port": 70000}, "between 1 and 65535"),
+    ],
+)
+def test_what_cannot_be_started(job, asked, said):
+    with pytest.raises(LaunchError, match=said):
+        launch(job(""), **asked)
+
+
+def test_a_job_that_is_not_there(tmp_path):
+    with pytest.raises(LaunchError, match="no job file"):
+        launch(tmp_path / "nothing.py")
