@@ -381,3 +381,54 @@ interleaved_in_flight = quantity(
 )
 zb_h2_in_flight = quantity("zb_h2_in_flight", r"L_{\mathrm{H2}}", PURE, "layer-activations alive on a card under ZB-H2", (0, 10**3))
 pipeline_p2p_bytes = quantity("pipeline_p2p_bytes", r"V_{\mathrm{PP}}", BYTE, "bytes an inner stage sends per step", (0, 10**12))
+
+# Adapters and quantised weights
+lora_rank = quantity("lora_rank", "r", PURE, "rank of an adapter", (1, 256), integer=True)
+in_features = quantity("in_features", r"d_{\mathrm{in}}", PURE, "columns of a weight matrix", (256, 65536), integer=True)
+out_features = quantity("out_features", r"d_{\mathrm{out}}", PURE, "rows of a weight matrix", (256, 65536), integer=True)
+_SWITCH = {"integer": True, "least": 0, "choices": (0, 1)}
+adapts_query = quantity("adapts_query", r"\tau_q", PURE, "1 if the query projection has an adapter", **_SWITCH)
+adapts_key = quantity("adapts_key", r"\tau_k", PURE, "1 if the key projection has an adapter", **_SWITCH)
+adapts_value = quantity("adapts_value", r"\tau_v", PURE, "1 if the value projection has an adapter", **_SWITCH)
+adapts_output = quantity("adapts_output", r"\tau_o", PURE, "1 if the output projection has an adapter", **_SWITCH)
+adapts_mlp = quantity("adapts_mlp", r"\tau_{\mathrm{mlp}}", PURE, "1 if the three MLP matrices have adapters", **_SWITCH)
+lora_matrix_params = quantity("lora_matrix_params", r"\Psi_{BA}", PURE, "parameters of one adapter", (10**3, 10**7))
+dora_matrix_params = quantity(
+    "dora_matrix_params", r"\Psi_{\mathrm{DoRA}}", PURE, "parameters of one adapter with magnitudes", (10**3, 10**7)
+)
+break_even_rank = quantity("break_even_rank", r"r_{=}", PURE, "rank at which an adapter has as many parameters as its matrix", (1, 10**4))
+lora_projection_params = quantity(
+    "lora_projection_params", r"\Psi_{\mathrm{proj}}", PURE, "adapter parameters of one projection, all layers"
+)
+lora_params = quantity("lora_params", r"\Psi_{\mathrm{LoRA}}", PURE, "adapter parameters of the whole model", (10**5, 10**9), integer=True)
+lora_share = quantity("lora_share", r"\rho_{\mathrm{LoRA}}", PURE, "trainable share of the parameters", most=1)
+lora_state_bytes = quantity("lora_state_bytes", r"M_{\mathrm{LoRA}}", BYTE, "model states of the adapters", (0, 10**10))
+bytes_per_frozen = quantity("bytes_per_frozen", r"b_{\mathrm{frozen}}", BYTE, "bytes of one frozen weight", **_PER_PARAM)
+lora_memory_bytes = quantity("lora_memory_bytes", r"M_{\mathrm{frozen+LoRA}}", BYTE, "frozen weights and the adapters' states", (0, 10**12))
+lora_flop_per_token = quantity("lora_flop_per_token", r"C_{\mathrm{LoRA}}", FLOP / TOKEN, "FLOP of a LoRA step per token", (10**9, 10**12))
+lora_alpha = quantity("lora_alpha", r"\alpha_{\mathrm{LoRA}}", PURE, "LoRA's alpha", (1, 256))
+rank_scale = quantity("rank_scale", r"\gamma", PURE, "factor on an adapter's product", (0, 64))
+learning_rate = quantity("learning_rate", r"\eta_{\mathrm{lr}}", PURE, "learning rate", (0, 1))
+output_gradient = quantity("output_gradient", r"g_{\mathrm{out}}", PURE, "gradient at an adapter's output", (0, 1))
+bytes_per_code = quantity("bytes_per_code", r"b_{\mathrm{code}}", BYTE, "bytes of one quantised weight", (0, 1), most=8)
+bytes_per_scale = quantity("bytes_per_scale", r"b_{\mathrm{scale}}", BYTE, "bytes of one block's scale", (0, 4), most=8)
+bytes_per_group_scale = quantity("bytes_per_group_scale", r"b_{\mathrm{group}}", BYTE, "bytes of one scale of scales", (0, 4), most=8)
+scale_group = quantity("scale_group", r"q_{\mathrm{group}}", PURE, "scales that share one scale of their own", (64, 1024), integer=True)
+quantized_weight_bytes = quantity(
+    "quantized_weight_bytes", r"b_{\mathrm{quant}}", BYTE, "a quantised weight with its share of scales", (0, 1)
+)
+quantized_params = quantity(
+    "quantized_params", r"\Psi_{\mathrm{quant}}", PURE, "parameters in quantised matrices", (10**8, 10**11), integer=True
+)
+unquantized_params = quantity(
+    "unquantized_params", r"\Psi_{\mathrm{rest}}", PURE, "embeddings, head, norms", (10**6, 10**10), integer=True, least=0
+)
+bytes_per_unquantized = quantity("bytes_per_unquantized", r"b_{\mathrm{rest}}", BYTE, "bytes of a weight left unquantised", **_PER_PARAM)
+qlora_base_bytes = quantity("qlora_base_bytes", r"M_{\mathrm{base}}", BYTE, "the frozen, quantised model", (0, 10**12))
+qlora_memory_bytes = quantity(
+    "qlora_memory_bytes", r"M_{\mathrm{QLoRA}}", BYTE, "the quantised model and the adapters' states", (0, 10**12)
+)
+double_quant_saving = quantity(
+    "double_quant_saving", r"\Delta b_{\mathrm{DQ}}", BYTE, "what quantising the scales saves per weight", (0, 1)
+)
+dequantized_bytes = quantity("dequantized_bytes", r"M_{\mathrm{deq}}", BYTE, "a matrix dequantised for its product", (0, 10**10))
