@@ -6,7 +6,7 @@ Letters are not reused: parameters are Psi, ranks are k (never N, which sources 
 import math
 
 from .quantity import quantity
-from .units import BYTE, FLOP, PURE, SECOND, TOKEN
+from .units import BYTE, DOLLAR, FLOP, JOULE, PURE, SECOND, TOKEN
 
 # The model
 num_params = quantity("num_params", r"\Psi", PURE, "number of parameters", (10**8, 2 * 10**11), integer=True)
@@ -145,7 +145,7 @@ block_output = quantity("block_output", r"\tilde O", PURE, "unnormalised weighte
 merged_output = quantity("merged_output", "O'", PURE, "weighted mean over both", (-10, 10), least=-1e6)
 
 # Communication
-ring_round = quantity("ring_round", r"r", PURE, "round of a collective", (1, 64), integer=True)
+ring_round = quantity("ring_round", r"r_{\mathrm{round}}", PURE, "round of a collective", (1, 64), integer=True)
 message_elements = quantity("message_elements", "E", PURE, "elements of the whole message", (10**3, 10**11), integer=True)
 reduce_scatter_bytes = quantity("reduce_scatter_bytes", r"V_{\mathrm{RS}}", BYTE, "bytes one rank sends in a reduce-scatter", (0, 10**11))
 all_gather_bytes = quantity("all_gather_bytes", r"V_{\mathrm{AG}}", BYTE, "bytes one rank sends in an all-gather", (0, 10**11))
@@ -432,3 +432,48 @@ double_quant_saving = quantity(
     "double_quant_saving", r"\Delta b_{\mathrm{DQ}}", BYTE, "what quantising the scales saves per weight", (0, 1)
 )
 dequantized_bytes = quantity("dequantized_bytes", r"M_{\mathrm{deq}}", BYTE, "a matrix dequantised for its product", (0, 10**10))
+
+# Work and speed
+forward_flop_per_token = quantity(
+    "forward_flop_per_token", r"C_{\mathrm{fwd}}", FLOP / TOKEN, "FLOP of a forward pass per token", (10**9, 10**12)
+)
+flop_per_token = quantity("flop_per_token", r"C_{\mathrm{tok}}", FLOP / TOKEN, "FLOP of a training step per token", (10**9, 10**13))
+attention_flop_per_token = quantity(
+    "attention_flop_per_token", r"C_{\mathrm{att}}", FLOP / TOKEN, "FLOP of the attention scores per token", (10**8, 10**12)
+)
+causal_share = quantity("causal_share", r"p_{\mathrm{causal}}", PURE, "share of the score matrix that is counted", (0.5, 1), most=1)
+step_flop = quantity("step_flop", r"C_{\mathrm{step}}", FLOP, "FLOP of a training step", (10**15, 10**19))
+part_flop = quantity("part_flop", r"C_i", FLOP, "FLOP of one part of a training step", (10**12, 10**19))
+step_time = quantity("step_time", r"t_{\mathrm{wall}}", SECOND, "wall-clock time of a training step", (0, 60))
+tokens_per_step = quantity("tokens_per_step", r"D_{\mathrm{step}}", TOKEN, "tokens of one step", (10**5, 10**8))
+tokens_per_s = quantity("tokens_per_s", "R", TOKEN / SECOND, "tokens per second of the whole cluster", (10**3, 10**7))
+peak_factor = quantity(
+    "peak_factor", r"f_{\mathrm{peak}}", PURE, "peak that is meant, over the dense peak", (1, 2), integer=True, choices=(1, 2)
+)
+mfu = quantity("mfu", r"\mathrm{MFU}", PURE, "model FLOP utilisation", most=1)
+hfu = quantity("hfu", r"\mathrm{HFU}", PURE, "hardware FLOP utilisation", most=1)
+kernel_efficiency = quantity("kernel_efficiency", r"\eta", PURE, "share of the peak that the kernels reach", most=1)
+num_tokens = quantity("num_tokens", "D", TOKEN, "tokens of the whole training", (10**9, 10**14))
+training_time = quantity("training_time", r"t_{\mathrm{train}}", SECOND, "time of the whole training", (10**4, 10**8))
+gpu_time = quantity("gpu_time", r"T_{\mathrm{GPU}}", SECOND, "time of all GPUs together", (10**6, 10**11))
+gpu_price = quantity("gpu_price", r"\pi_{\mathrm{GPU}}", DOLLAR / SECOND, "price of one GPU", (0, 10 / 3600))
+training_dollars = quantity("training_dollars", r"\pi_{\mathrm{train}}", DOLLAR, "price of the training", (10**3, 10**9))
+gpu_power = quantity("gpu_power", r"w_{\mathrm{GPU}}", JOULE / SECOND, "power of one GPU", (100, 1200))
+power_overhead = quantity(
+    "power_overhead", r"f_{\mathrm{PUE}}", PURE, "power of the data centre over that of its machines", (1, 2), least=1
+)
+training_energy = quantity("training_energy", r"W_{\mathrm{train}}", JOULE, "energy of the training", (10**6, 10**14))
+
+# Scaling
+one_gpu_step_time = quantity("one_gpu_step_time", "t_1", SECOND, "time of a step on one GPU", (0, 100))
+one_gpu_tokens_per_s = quantity("one_gpu_tokens_per_s", "R_1", TOKEN / SECOND, "tokens per second of one GPU", (10, 10**5))
+scaling_efficiency = quantity("scaling_efficiency", r"E_n", PURE, "speed-up per GPU", most=1)
+exposed_growth = quantity("exposed_growth", r"G_{\mathrm{exposed}}", PURE, "factor by which exposed time may grow", (0, 100))
+compute_time = quantity("compute_time", r"t_{\mathrm{comp}}", SECOND, "time the kernels of a step take", (0, 60))
+comm_bytes = quantity("comm_bytes", r"V_{\mathrm{rank}}", BYTE, "bytes one rank sends per step", (10**6, 10**12))
+critical_gpus = quantity("critical_gpus", r"n_{=}", PURE, "GPUs at which communication takes as long as computation", (1, 10**5))
+hiding_gpus = quantity("hiding_gpus", r"n_{\mathrm{hide}}", PURE, "GPUs up to which backward hides all communication", (1, 10**5))
+hiding_tokens = quantity(
+    "hiding_tokens", r"D_{\mathrm{hide}}", TOKEN, "tokens per GPU and step that hide the gradients' all-reduce", (10**2, 10**5)
+)
+machine_balance = quantity("machine_balance", r"I_{=}", FLOP / BYTE, "FLOP a machine can do for each byte it moves", (1, 10**5))
