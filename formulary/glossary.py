@@ -477,3 +477,67 @@ hiding_tokens = quantity(
     "hiding_tokens", r"D_{\mathrm{hide}}", TOKEN, "tokens per GPU and step that hide the gradients' all-reduce", (10**2, 10**5)
 )
 machine_balance = quantity("machine_balance", r"I_{=}", FLOP / BYTE, "FLOP a machine can do for each byte it moves", (1, 10**5))
+
+# Offload
+offload_down_bytes = quantity("offload_down_bytes", r"V_{\downarrow}", BYTE, "bytes one rank copies to its host per step", (0, 10**12))
+offload_up_bytes = quantity("offload_up_bytes", r"V_{\uparrow}", BYTE, "bytes one rank copies from its host per step", (0, 10**12))
+host_bandwidth = quantity(
+    "host_bandwidth", r"\beta_{\mathrm{PCIe}}", BYTE / SECOND, "bandwidth to the host, per direction", (8 * 10**9, 64 * 10**9)
+)
+offload_time = quantity("offload_time", r"t_{\mathrm{offload}}", SECOND, "time of the copies of a step", (0, 60))
+host_state_bytes = quantity("host_state_bytes", r"M_{\mathrm{host}}", BYTE, "host memory for offloaded states, all ranks", (0, 10**13))
+storage_bandwidth = quantity(
+    "storage_bandwidth", r"\beta_{\mathrm{store}}", BYTE / SECOND, "bandwidth of the storage all ranks share", (10**9, 10**12)
+)
+nvme_time = quantity("nvme_time", r"t_{\mathrm{NVMe}}", SECOND, "time to read and write the optimizer states once", (0, 1000))
+num_lanes = quantity("num_lanes", r"n_{\mathrm{lane}}", PURE, "lanes of a link", (1, 16), integer=True)
+transfers_per_s = quantity(
+    "transfers_per_s", r"\nu_{\mathrm{lane}}", 1 / SECOND, "transfers of one lane per second", (2.5 * 10**9, 64 * 10**9)
+)
+pcie_bandwidth = quantity(
+    "pcie_bandwidth", r"\beta_{\mathrm{link}}", BYTE / SECOND, "bandwidth of a PCIe link, per direction", (10**9, 10**11)
+)
+step_time_growth = quantity("step_time_growth", r"G_t", PURE, "factor by which a step takes longer", (1, 4), least=1)
+throughput_loss = quantity("throughput_loss", r"\Delta R/R", PURE, "share of the throughput that is lost", most=1)
+moved_bytes = quantity("moved_bytes", r"V_{\mathrm{moved}}", BYTE, "activations moved to the host per micro-batch", (10**6, 10**11))
+exposed_offload_time = quantity("exposed_offload_time", r"t_{\mathrm{wait}}", SECOND, "time that waits for copies", (0, 10))
+hiding_bandwidth = quantity("hiding_bandwidth", r"\beta_{\mathrm{hide}}", BYTE / SECOND, "bandwidth that hides the copies", (10**8, 10**11))
+
+# Failures and checkpoints
+gpu_failure_rate = quantity("gpu_failure_rate", r"\lambda_1", 1 / SECOND, "failures of one GPU per second", (10**-10, 10**-8))
+failure_rate = quantity("failure_rate", r"\lambda", 1 / SECOND, "failures of the job per second", (10**-7, 10**-4))
+mtbf = quantity("mtbf", r"\mathrm{MTBF}", SECOND, "mean time between failures of the job", (10**3, 10**7))
+expected_stops = quantity("expected_stops", r"n_{\mathrm{stop}}", PURE, "failures expected during the training", (0, 1000))
+checkpoint_time = quantity("checkpoint_time", r"\delta", SECOND, "time training waits for a checkpoint", (1, 600))
+restart_time = quantity("restart_time", r"t_{\mathrm{restart}}", SECOND, "time from a failure to training again", (0, 3600))
+checkpoint_interval = quantity("checkpoint_interval", r"\tau", SECOND, "training time between checkpoints", (60, 86400))
+checkpoint_overhead = quantity("checkpoint_overhead", r"\phi_{\mathrm{ckpt}}", PURE, "share of time lost to checkpoints and failures", most=1)
+segment_time = quantity(
+    "segment_time", r"t_{\mathrm{seg}}", SECOND, "expected time to get through one interval and its checkpoint", (60, 10**6)
+)
+goodput = quantity("goodput", r"\Gamma", PURE, "share of time that is training kept", most=1)
+checkpoint_param_bytes = quantity(
+    "checkpoint_param_bytes", r"b_{\mathrm{ckpt}}", BYTE, "bytes of one parameter in a checkpoint", **_PER_PARAM
+)
+checkpoint_bytes = quantity("checkpoint_bytes", r"M_{\mathrm{ckpt}}", BYTE, "size of a checkpoint", (10**9, 10**13))
+
+# Capacity
+reserve_bytes = quantity("reserve_bytes", r"M_{\mathrm{reserve}}", BYTE, "context, buffers and fragmentation of one card", (0, 2 * 10**10))
+transient_bytes = quantity(
+    "transient_bytes", r"M_{\mathrm{trans}}", BYTE, "gathered weights and whole gradients alive at the peak", (0, 2 * 10**10)
+)
+largest_params = quantity("largest_params", r"\Psi_{\max}", PURE, "parameters of the largest model that fits", (10**8, 10**12))
+fewest_gpus = quantity("fewest_gpus", r"n_{\min}", PURE, "fewest cards whose memory the model states fit", (1, 1024), integer=True)
+safety_factor = quantity("safety_factor", r"x", PURE, "memory planned for, over memory predicted", (1, 2), least=1)
+free_share = quantity("free_share", r"p_{\mathrm{free}}", PURE, "share of the card that stays free", most=1)
+prefix_power = quantity(
+    "prefix_power", r"n_{\mathrm{prefix}}", PURE, "1 for kilo, 2 for mega, 3 for giga, 4 for tera", (1, 4), integer=True
+)
+prefix_ratio = quantity("prefix_ratio", r"f_{\mathrm{prefix}}", PURE, "binary unit over the decimal one of that prefix", (1, 1.2))
+parallel_state_bytes = quantity("parallel_state_bytes", r"M_{\mathrm{card}}", BYTE, "model states of one card", (0, 10**12))
+reserved_bytes = quantity("reserved_bytes", r"M_{\mathrm{reserved}}", BYTE, "memory the allocator holds", (0, 10**11))
+allocated_bytes = quantity("allocated_bytes", r"M_{\mathrm{allocated}}", BYTE, "memory of live tensors", (0, 10**11))
+fragmentation = quantity("fragmentation", r"p_{\mathrm{frag}}", PURE, "share of the held memory that no tensor uses", most=1)
+tensor_bytes = quantity("tensor_bytes", r"M_{\mathrm{tensor}}", BYTE, "memory asked for", (1, 10**9))
+block_bytes = quantity("block_bytes", r"M_{\mathrm{block}}", BYTE, "memory given for it", (512, 10**9))
+allocation_unit = quantity("allocation_unit", r"b_{\mathrm{alloc}}", BYTE, "what the allocator rounds up to", (1, 4096))
