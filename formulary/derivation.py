@@ -168,9 +168,9 @@ def _equal_at(one, other, point):
     left, right = one.xreplace(point).doit(), other.xreplace(point).doit()
     if left == right:
         return True
-    difference = sp.N(left - right, 30)
-    scale = abs(sp.N(left, 30)) + abs(sp.N(right, 30))
-    return bool(difference.is_number and difference.is_finite and abs(difference) <= scale * sp.Float("1e-20"))
+    left, right = sp.N(left, 40), sp.N(right, 40)
+    gap, scale = abs(left - right), abs(left) + abs(right)
+    return bool(gap.is_number and gap.is_finite and gap <= scale * sp.Float("1e-20"))
 
 
 def tex(expr):
