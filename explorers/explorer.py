@@ -14,7 +14,7 @@ from formulary import Formula, InputError, Ledger, nearest
 
 from . import frontend
 from .control import Setting
-from .palette import PALETTE
+from .palette import BAD, GOOD, PALETTE
 from .table import Table
 
 
@@ -57,6 +57,7 @@ class Explorer(anywidget.AnyWidget):
             "fixed": self.fixed,
             "presets": [{"label": label, "options": self._options(bundles)} for label, bundles in self.presets.items()],
             "view": {**self.view.spec(), "palette": PALETTE},
+            "colours": {"blue": PALETTE[0], "green": GOOD, "red": BAD},
         }
 
     def _options(self, bundles):

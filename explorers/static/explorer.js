@@ -13,7 +13,7 @@ function render({ model, el }) {
   ];
   const picture = element("div", { class: "psi-picture" });
   picture.append(sheet.root);
-  lay(el, spec.title, rows, picture, report);
+  lay(el, spec, rows, picture, report);
 
   const paint = () => {
     const state = stateOf(spec, model);
@@ -40,10 +40,11 @@ function render({ model, el }) {
   };
 }
 
-function lay(el, title, rows, picture, report) {
-  const legend = element("legend", {}, title);
+function lay(el, spec, rows, picture, report) {
+  const legend = element("legend", {}, spec.title);
   const controls = element("fieldset", { class: "psi-controls" }, legend, ...rows.map(({ row }) => row));
   el.classList.add("psi-explorer");
+  for (const [name, colour] of Object.entries(spec.colours)) el.style.setProperty(`--psi-${name}`, colour);
   el.append(element("div", { class: "psi-columns" }, controls, element("div", { class: "psi-shown" }, picture, report.root)));
   // A notebook would take the keys for its own: arrows move between cells, d d deletes one. Saving stays its business.
   el.addEventListener("keydown", (event) => {

@@ -1,0 +1,106 @@
+"""Key press to settled picture, ours beside plain `ipywidgets.interact` with matplotlib: `python -m benchmarks.explorer_latency`.
+
+Both run in one JupyterLab. A key is pressed on the first slider; the picture is looked at in every animation frame, and the time
+counts from the key's own time stamp to the last frame in which it changed. The machine's load is printed, since it moves all figures.
+"""
+
+import os
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from tests.browser.jupyterlab import Lab
+from tools import machine
+
+PRESSES, WARM_UP, REST_MS = 40, 5, 250
+OURS = ["from explorers import memory_explorer\nmemory_explorer(num_params='1B', world_size=8, stage=1)"]
+PLAIN = [
+    """
+%matplotlib inline
+import ipywidgets
+from matplotlib import pyplot as plt
+from formulary.memory import ZERO_LEDGER
+
+@ipywidgets.interact(billions=ipywidgets.IntSlider(value=1, min=1, max=80), world_size=ipywidgets.IntSlider(value=8, min=1, max=64))
+def show(billions, world_size):
+    figure, axes = plt.subplots(figsize=(6, 3.6))
+    below = [0, 0, 0, 0]
+    columns = [ZERO_LEDGER(num_params=f"{billions}B", world_size=world_size, stage=stage) for stage in range(4)]
+    for part in ZERO_LEDGER.parts:
+        heights = [column[part] for column in columns]
+        axes.bar(range(4), heights, bottom=below, label=part)
+        below = [b + h for b, h in zip(below, heights)]
+    axes.legend()
+    plt.show()
+"""
+]
+# name: (notebook's cells, what is pressed on, what is looked at, how one state of the picture is told from another)
+VARIANTS = {
+    "explorer": (OURS, ".psi-explorer input[type=range]", ".psi-picture svg", "(e) => e.innerHTML"),
+    "interact": (PLAIN, ".noUi-handle", ".jp-RenderedImage img", "(e) => (e.complete && e.naturalWidth ? e.src : null)"),
+}
+WATCH = """([selector, look]) => {
+  const state = () => {
+    const picture = document.querySelector(selector);
+    return picture && picture.getBoundingClientRect().height > 20 ? eval(look)(picture) : null;
+  };
+  const start = (event) => { window.press = { at: event.timeStamp, seen: state(), last: null, blank: 0 }; };
+  addEventListener("keydown", start, true);
+  const frame = () => {
+    const press = window.press, now = performance.now();
+    if (press) {
+      const seen = state();
+      if (seen === null) press.blank += 1;
+      else if (seen !== press.seen) { press.seen = seen; press.last = now - press.at; }
+      press.rest = now - press.at - (press.last ?? 0);
+    }
+    requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+}"""
+
+
+def measure(lab, browser, name):
+    """(latencies in ms, blank frames) of PRESSES key presses on variant `name`."""
+    cells, pressed, picture, look = VARIANTS[name]
+    page = browser.new_page(viewport={"width": 1200, "height": 1000})
+    lab.write(f"{name}.ipynb", *cells)
+    lab.open(page, f"{name}.ipynb")
+    lab.run_all(page)
+    page.wait_for_selector(picture)
+    page.evaluate(WATCH, [picture, look])
+    page.locator(pressed).first.focus()
+    found = [_press(page) for _ in range(WARM_UP + PRESSES)][WARM_UP:]
+    lab.close(page)
+    page.close()
+    return [press["last"] for press in found], sum(press["blank"] for press in found)
+
+
+def _press(page):
+    page.evaluate("window.press = null")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"window.press?.last && window.press.rest > {REST_MS}", timeout=20_000)
+    return page.evaluate("({ last: press.last, blank: press.blank })")
+
+
+def main():
+    """Print a line for each variant; returns the exit status."""
+    print(f"{PRESSES} presses each, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        lab = Lab(Path(folder))
+        try:
+            browser = playwright.chromium.launch(executable_path=machine.program("chromium"), args=["--no-sandbox", "--disable-gpu"])
+            for name in VARIANTS:
+                times, blank = measure(lab, browser, name)
+                p95 = statistics.quantiles(times, n=20)[-1]
+                print(f"{name:<10} median {statistics.median(times):6.1f} ms   p95 {p95:6.1f} ms   blank frames {blank}")
+        finally:
+            lab.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
