@@ -66,7 +66,7 @@ def build(assignment, bank):
     exercises = [bank[name] for name in assignment.exercises]
     cells = [_locked(f"{assignment.id}-start", _start(assignment, exercises))]
     for number, exercise in enumerate(exercises, 1):
-        cells.append(_locked(f"{exercise.id}-question", f"## {number}. {ask(exercise, languages)}"))
+        cells.append(_locked(f"{exercise.id}-question", f"## {number}. {heading(exercise, languages)}\n\n{question(exercise, languages)}"))
         cells.append(_answer_cell(exercise, languages))
         cells += [_line_cell(exercise, line, languages) for line in exercise.rubric]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -121,11 +121,15 @@ def points(value, languages):
     ).say(languages)
 
 
-def ask(exercise, languages):
-    """The question as markdown: title, points, text and options."""
+def heading(exercise, languages):
+    """The exercise's title, id and points."""
+    return f"{exercise.title.say(languages)} ({exercise.id}, {points(exercise.points, languages)})"
+
+
+def question(exercise, languages):
+    """The question as markdown, language after language, then the options."""
     options = [f"- **{o.key}** {o.text.say(languages)}" for part in exercise.parts if part.type == "choice" for o in part.options]
-    head = f"{exercise.title.say(languages)} ({exercise.id}, {points(exercise.points, languages)})"
-    return "\n\n".join([head, exercise.question.say(languages, join="\n\n"), *(["\n".join(options)] if options else [])])
+    return "\n\n".join([exercise.question.say(languages, join="\n\n"), *(["\n".join(options)] if options else [])])
 
 
 HOW = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from formulary import InputError
 
-from .assignment import COURSE, ask, assignments, load_assignment, write_source
+from .assignment import COURSE, assignments, heading, load_assignment, question, write_source
 from .bank import ROOT, Bank, BankError
 from .exercise import LANGUAGES
 from .lint import lint
@@ -142,13 +142,19 @@ def _show(options):
     languages = (options.lang,) if options.lang else LANGUAGES
     lines = [{"line": line.title.say(languages), "points": line.points, "marked_by": line.marked_by} for line in exercise.rubric]
     parts = {part.name: part.label.say(languages) for part in exercise.parts}
-    return 0, {"id": exercise.id, "question": ask(exercise, languages), "answers": parts, "rubric": lines}
+    return 0, {
+        "id": exercise.id,
+        "title": heading(exercise, languages),
+        "question": question(exercise, languages),
+        "answers": parts,
+        "rubric": lines,
+    }
 
 
 def _write_shown(said):
     answers = [f"  {name} = …   {label}" for name, label in said["answers"].items()]
     lines = [f"  {line['points']:g}  {line['line']} ({line['marked_by']})" for line in said["rubric"]]
-    return "\n".join([said["question"], "", *answers, "", *lines])
+    return "\n".join([said["title"], "", said["question"], "", *answers, "", *lines])
 
 
 VERBS = {

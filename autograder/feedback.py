@@ -8,27 +8,32 @@ from .rubric import Status
 SIGNS = {Status.RIGHT: "✓", Status.PARTLY: "◐", Status.HUMAN: "?", Status.BROKEN: "?"}
 
 
-def sign(result):
-    return SIGNS.get(result.status, "✗")
-
-
-def score(result):
-    proposed = " (proposed)" if result.needs_human else ""
-    return f"{result.points:g} / {result.line.points:g}{proposed}"
+def heading(result, languages):
+    """(sign, title, score) of the line."""
+    points = "–" if result.points is None else f"{result.points:.3g}"
+    return SIGNS.get(result.status, "✗"), result.line.title.say(languages), f"{points} / {result.line.points:g}"
 
 
 def text(result, languages=LANGUAGES, reveal=True):
-    """The line as plain text, a sentence a row."""
-    return "\n".join([f"{sign(result)} {result.line.title.say(languages)}: {score(result)}", *result.tell(languages, reveal)])
+    """The line as plain text, language after language, a sentence a paragraph."""
+    sign, title, score = heading(result, languages)
+    told = ("\n".join(sentence) for language in languages for sentence in result.tell(language, reveal))
+    return "\n\n".join([f"{sign} {title}: {score}", *told])
 
 
 def markdown(result, languages=LANGUAGES, reveal=True):
     """The line as a markdown item."""
-    told = "".join(f"\n    - {sentence}" for sentence in result.tell(languages, reveal))
-    return f"- {sign(result)} **{result.line.title.say(languages)}**: {score(result)}{told}"
+    sign, title, score = heading(result, languages)
+    told = ("  \n      ".join(sentence) for language in languages for sentence in result.tell(language, reveal))
+    return "\n    - ".join([f"- {sign} **{title}**: {score}", *told])
 
 
 def html(result, languages=LANGUAGES, reveal=True):
     """The line as HTML without any markup of the learner's in it."""
-    told = "".join(f"<li>{escape(sentence)}</li>" for sentence in result.tell(languages, reveal))
-    return f"<p>{sign(result)} <b>{escape(result.line.title.say(languages))}</b>: {score(result)}</p><ul>{told}</ul>"
+    sign, title, score = map(escape, heading(result, languages))
+    lists = "".join(f'<ul lang="{language}">{_items(result.tell(language, reveal))}</ul>' for language in languages)
+    return f"<p>{sign} <b>{title}</b>: {score}</p>{lists}"
+
+
+def _items(told):
+    return "".join(f"<li>{'<br>'.join(map(escape, sentence))}</li>" for sentence in told)

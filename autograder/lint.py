@@ -50,7 +50,7 @@ def _solved_side(exercise):
         for index, result in enumerate(mark(exercise, solution(exercise, language))):
             line = result.line
             if line.marked_by != "human" and (result.points != line.points or result.needs_human):
-                told = " | ".join(result.tell((language,)))
+                told = " | ".join(line for said in result.tell(language) for line in said)
                 yield (
                     ("rubric", index),
                     f"the solution ({language}) gets {result.points:g} of {line.points:g} points, {result.status.value}: {told}",

@@ -139,7 +139,8 @@ def _answers(cells, exercises):
 
 def _outputs(cell, result, languages):
     """The feedback, then the number that nbgrader takes for the score. A cell unknown to the bank gets 0 and goes to a person."""
-    number = new_output("execute_result", {"text/plain": f"{scaled(result, cell.metadata.nbgrader.points) if result else 0.0}"})
+    points = scaled(result, cell.metadata.nbgrader.points)
+    number = new_output("execute_result", {"text/plain": str(points or 0.0)})
     number.execution_count = None
     if result is None:
         return [number]
@@ -148,7 +149,9 @@ def _outputs(cell, result, languages):
 
 
 def scaled(result, points):
-    """A result's points where the cell is worth `points`: as many as the line, unless the bank has changed since the release."""
+    """A result's points where the cell is worth `points` (as many as the line, unless the bank has changed since); None if it has none."""
+    if result is None or result.points is None:
+        return None
     return round(result.points / result.line.points * float(points), 4)
 
 
@@ -167,7 +170,7 @@ class Propose(NbGraderPreprocessor):
 
 def _enter(gradebook, where, cell, ours):
     result, grade = ours["results"].get(where[0]), gradebook.find_grade(*where)
-    grade.auto_score = scaled(result, grade.max_score) if result else None
+    grade.auto_score = scaled(result, grade.max_score)
     grade.needs_manual_grade = result is None or result.needs_human or grade.manual_score is not None
     if utils.is_task(cell) and result:
         gradebook.find_comment(*where).auto_comment = feedback.text(result, ours["languages"], reveal=False)

@@ -38,13 +38,18 @@ class Finding:
     hint: Text | None = None
     mistake: str = ""
 
+    def texts(self, reveal):
+        """The texts there are, in the order to read them."""
+        hint = self.hint and self.hint.map(lambda words: f"→ {words}")
+        return [text for text in (self.said, self.expected if reveal else None, hint) if text]
+
 
 @dataclass(frozen=True)
 class LineResult:
-    """A rubric line marked. Where `needs_human`, `points` is only our proposal and `note` says why a person should look."""
+    """A rubric line marked. Where `needs_human`, `points` is only our proposal, None if we have none, and `note` says so."""
 
     line: object
-    points: float
+    points: float | None
     status: Status
     findings: tuple = ()
     note: Text | None = None
@@ -53,18 +58,17 @@ class LineResult:
     def needs_human(self):
         return self.status in (Status.HUMAN, Status.BROKEN)
 
-    def tell(self, languages=LANGUAGES, reveal=True):
-        """The findings as sentences in these languages; `reveal` adds what was expected and the criterion."""
+    def tell(self, language, reveal=True):
+        """What there is to say, each a list of lines: the finding with what was expected, then the hint that fits.
+
+        Without `reveal` neither the right answer nor the criterion is told.
+        """
         for finding in self.findings:
-            yield finding.said.say(languages)
-            if finding.hint:
-                yield "→ " + finding.hint.say(languages)
-            if reveal and finding.expected:
-                yield finding.expected.say(languages)
+            yield [text.say((language,)) for text in finding.texts(reveal)]
         if self.note:
-            yield self.note.say(languages)
+            yield [self.note.say((language,))]
         if reveal and self.status is not Status.RIGHT:
-            yield words("criterion", criterion=self.line.criterion).say(languages)
+            yield [words("criterion", criterion=self.line.criterion).say((language,))]
 
 
 WORDS = {
@@ -73,7 +77,7 @@ WORDS = {
     "expected": ("expected: {expected}", "应为：{expected}"),
     "far": ("expected: {expected}; yours is {ratio} times that", "应为：{expected}；你的是它的 {ratio} 倍"),
     "blank": ("{label}: not answered", "{label}：未作答"),
-    "unread": ("{label}: {why}", "{label}:{why}"),
+    "unread": ("{label}: {why}", "{label}：{why}"),
     "criterion": ("This line asks for: {criterion}", "本行要求：{criterion}"),
     "earned": ("earns {points}: {says}, read in “{sentence}”", "得 {points} 分：{says}；见“{sentence}”"),
     "against": ("contradicts: {says}, read in “{sentence}”", "与要求相反：{says}；见“{sentence}”"),
@@ -101,7 +105,7 @@ def _mark_safely(exercise, line, answers):
         return MARKERS[line.marked_by](exercise, line, [(exercise.part(name), answers.get(name)) for name in line.parts])
     except Exception:  # a fault of ours must not cost this learner, or the rest of the class, a mark
         logging.getLogger(__name__).exception("%s, line %s could not be marked", exercise.id, line.name)
-        return LineResult(line, 0, Status.BROKEN, note=words("broken"))
+        return LineResult(line, None, Status.BROKEN, note=words("broken"))
 
 
 # --- lines with a key ------------------------------------------------------------------------------------------------
@@ -120,7 +124,7 @@ def _by_key(exercise, line, parts):
 
 def _proposal(line, points, findings):
     """A line that waits for a person, with the points we would give."""
-    note = words("proposal", points=f"{points:g}", most=f"{line.points:g}")
+    note = words("proposal", points=f"{points:.3g}", most=f"{line.points:g}")
     return LineResult(line, points, Status.HUMAN, tuple(findings), note)
 
 
@@ -181,7 +185,7 @@ def _compare_number(exercise, part, value):
     known = {m.name: m for m in part.mistakes}
     wrong = {name: exercise.mistaken(part, m).value for name, m in known.items()}
     verdict = judge(stated, expected.value, within=part.within, unit=expected.unit, mistakes=wrong)
-    shown = write(stated, expected.unit, 4, part.scale if isinstance(value, int | float) else None)
+    shown = write(stated, expected.unit, 4, part.scale)
     if verdict.passed:
         return Finding(part.name, Status.RIGHT, 1, words("right", label=part.label, stated=shown))
     return _wrong(exercise, part, words("wrong", label=part.label, stated=shown), known.get(verdict.mistake), verdict.hint, verdict.ratio)
@@ -243,7 +247,7 @@ def _by_human(exercise, line, parts):
     if all(is_blank(value) for _, value in parts):
         return LineResult(line, 0, Status.BLANK, note=words("human_blank"))
     unread = tuple(text for text in (_reason_text(p, v) for p, v in parts if p.type == "reason") if isinstance(text, Finding))
-    return LineResult(line, 0, Status.HUMAN, unread, words("human"))
+    return LineResult(line, None, Status.HUMAN, unread, words("human"))
 
 
 MARKERS = {"key": _by_key, "claims": _by_claims, "human": _by_human}

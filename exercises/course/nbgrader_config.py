@@ -1,6 +1,9 @@
 from pathlib import Path
 
-from autograder.nbgrader_plugin import configure
+try:
+    from autograder.nbgrader_plugin import configure
+except Exception as error:  # nbgrader would only log it, run the learners' code itself, and give everyone zero
+    raise SystemExit(f"nbgrader_config.py: the marking cannot be loaded, so nothing is graded: {error!r}") from error
 
 c = get_config()  # noqa: F821  nbgrader provides it
 c.CourseDirectory.course_id = "sixteen_psi"
