@@ -10,7 +10,7 @@ import math
 import anywidget
 import traitlets
 
-from formulary import Formula, InputError, Ledger, nearest
+from formulary import Formula, InputError, Ledger, look_up, nearest
 
 from . import frontend
 from .control import Setting
@@ -42,12 +42,18 @@ class Explorer(anywidget.AnyWidget):
         if taken:
             raise InputError(f"{taken[0]!r} is a name every widget already uses; it cannot be a control or a result")
         self.add_traits(
-            _esm=traitlets.Unicode(frontend.module(self.formulas, self.view.kind)).tag(sync=True),
+            _esm=traitlets.Unicode(frontend.module(self.formulas, self.view.kind, self._units())).tag(sync=True),
             _css=traitlets.Unicode(frontend.static("explorer.css")).tag(sync=True),
             spec=traitlets.Dict(self._spec()).tag(sync=True),
             **{name: Setting(control).tag(sync=True) for name, control in self.controls.items()},
             **{name: traitlets.Float(None, allow_none=True).tag(sync=True) for name in self.formulas},
         )
+
+    def _units(self):
+        """The units of everything the front end writes or reads."""
+        shown = {formula.unit for formula in self.formulas.values()}
+        moved = {name for control in self.controls.values() for name in control.gives(control.settle(control.start))}
+        return sorted(shown | {look_up(name).unit for name in moved}, key=str)
 
     def _spec(self):
         return {

@@ -10,12 +10,12 @@ FORMATTING = ("COUNT_SCALES", "GIGA_UP_TO", "WHOLE_UP_TO", "PLAIN_FROM", "PLAIN_
 SHARED = ("format.js", "sheet.js", "controls.js", "report.js", "explorer.js")
 
 
-def module(formulas, view):
-    """An ES module with the evaluators of `formulas` (name to Formula), the fixed files and view file `view`.
+def module(formulas, view, units):
+    """An ES module with the evaluators of `formulas` (name to Formula), tables of `units`, the fixed files and view file `view`.
 
     It computes with what `Formula.javascript` wrote and formats by the table that `formulary.amounts` formats by.
     """
-    return "\n".join([_tables(), _evaluators(formulas), *map(static, SHARED), static(f"{view}.js"), EXPORTS])
+    return "\n".join([_tables(units), _evaluators(formulas), *map(static, SHARED), static(f"{view}.js"), EXPORTS])
 
 
 EXPORTS = "export { FORMULAS, count, read, scene, write };\nexport default { render };\n"
@@ -32,9 +32,7 @@ def _evaluators(formulas):
     return "\n".join(["const FORMULAS = {", *rows, "};"])
 
 
-@cache
-def _tables():
-    units = {str(unit): {"scales": scales, "names": amounts.names_of(unit)} for unit, scales in amounts.SCALES.items()}
-    units["1"] = {"scales": [], "names": amounts.names_of(amounts.PURE)}
-    tables = {"UNITS": units} | {name: getattr(amounts, name) for name in FORMATTING}
+def _tables(units):
+    rows = {str(unit): {"scales": amounts.SCALES.get(unit, []), "names": amounts.names_of(unit)} for unit in units}
+    tables = {"UNITS": rows} | {name: getattr(amounts, name) for name in FORMATTING}
     return "\n".join(f"const {name} = {json.dumps(table)};" for name, table in tables.items())

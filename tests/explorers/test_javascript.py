@@ -13,6 +13,7 @@ from formulary.units import BYTE, PURE
 
 POINTS = 40
 AGREE = 1e-12
+EVERY_UNIT = frontend.module({}, "stacked_bar", [*amounts.SCALES, PURE])
 x, y, z = sp.symbols("x y z", positive=True)
 n = sp.Symbol("n", integer=True)
 
@@ -43,7 +44,7 @@ def test_every_formula_is_equal_in_python_and_javascript(in_node, cases):
     formulas = load_all()
     body = """(widget, cases) => Object.fromEntries(Object.entries(cases).map(
         ([name, points]) => [name, points.map((point) => widget.FORMULAS[name](point))]))"""
-    found = in_node(frontend.module(formulas, "stacked_bar"), body, cases)  # NaN and Infinity come back as null
+    found = in_node(frontend.module(formulas, "stacked_bar", []), body, cases)  # NaN and Infinity come back as null
     assert set(found) == set(formulas)
     wrong = []
     for name, formula in formulas.items():
@@ -105,7 +106,7 @@ def test_amounts_are_written_alike(in_node):
     rng, units = random.Random(3), {str(unit): unit for unit in (*amounts.SCALES, PURE)}
     rows = [(value, rng.choice(list(units)), rng.randint(2, 6)) for value in sizes(rng, 1500)]
     body = "(widget, rows) => rows.map(([value, unit, digits]) => [widget.write(value, unit, digits), widget.count(value, digits)])"
-    found = in_node(memory_explorer()._esm, body, rows)
+    found = in_node(EVERY_UNIT, body, rows)
     expected = [[amounts.write(value, units[unit], digits), amounts.count(value, digits)] for value, unit, digits in rows]
     assert [(row, *pair) for row, *pair in zip(rows, expected, found, strict=True) if pair[0] != pair[1]] == []
 
@@ -121,7 +122,7 @@ def test_amounts_are_read_alike(in_node):
     for unit in (*amounts.SCALES, PURE):
         names = ["", *amounts.names_of(unit)]
         rows += [(f"{rng.choice(['7', '1.5', '.25', '1_000', '12,345.5', '2e3'])}{rng.choice(['', ' '])}{n}", str(unit)) for n in names]
-    found = in_node(memory_explorer()._esm, "(widget, rows) => rows.map(([text, unit]) => widget.read(text, unit))", rows)
+    found = in_node(EVERY_UNIT, "(widget, rows) => rows.map(([text, unit]) => widget.read(text, unit))", rows)
     units = {str(unit): unit for unit in (*amounts.SCALES, PURE)}
     assert found == [pytest.approx(amounts.read(text, units[unit]), rel=AGREE) for text, unit in rows]
 
