@@ -12,7 +12,24 @@ from .quantity import GLOSSARY, InputError, Quantity, look_up, quantity
 from .spelling import nearest
 from .units import UnitError
 
-SUBJECTS = ("memory", "attention", "sharding", "communication", "data_parallel", "zero", "tensor_parallel", "pipeline")
+SUBJECTS = (
+    "memory",
+    "attention",
+    "sharding",
+    "communication",
+    "data_parallel",
+    "zero",
+    "tensor_parallel",
+    "pipeline",
+    "models",
+    "precision",
+    "lowrank",
+    "compute",
+    "scaling",
+    "offload",
+    "reliability",
+    "capacity",
+)
 
 
 def load_all():

@@ -3,6 +3,7 @@
 import sympy as sp
 
 from . import glossary as g
+from .amounts import BINARY, DECIMAL
 from .convention import Alternative, Convention
 from .derivation import Derivation
 from .formula import define
@@ -56,13 +57,14 @@ FEWEST_GPUS = define(
 
 # --- units and head-room ------------------------------------------------------------------------------------------------
 
+_STEP = sp.Rational(BINARY["Ki"], DECIMAL["k"])
 _UNITS = {"source": "IEC 80000-13 (binary prefixes)", "chapter": 0, "covers": ("F38",)}
 
 PREFIX_RATIO = define(
     g.prefix_ratio,
-    derivation=Derivation(
-        "A binary prefix multiplies by two to the tenth where a decimal one multiplies by ten cubed", sp.Rational(2**10, 10**3)
-    ).power("once for each step from kilo up", g.prefix_power, sp.Rational(2**10, 10**3) ** g.prefix_power),
+    derivation=Derivation("A binary prefix multiplies by two to the tenth where a decimal one multiplies by ten cubed", _STEP).power(
+        "once for each step from kilo up", g.prefix_power, _STEP**g.prefix_power
+    ),
     assumptions=(),
     **_UNITS,
 )

@@ -143,8 +143,9 @@ def _sum(expr, index, first, last):
 def same(one, other, probes=8):
     """Whether two expressions are equal: refuted by exact random points, else proved by sympy where it can.
 
-    Points are drawn among the values the symbols may take, always the same ones; smooth expressions get three. One that agrees at every point
-    and that sympy cannot simplify to zero (Max, Piecewise and ceiling rarely do) counts as the same.
+    Points are drawn among the values the symbols may take, always the same ones; smooth expressions get three.
+    One that agrees at every point and that sympy cannot simplify to zero (Max, Piecewise and ceiling rarely do)
+    counts as the same.
     """
     one, other = without_units(sp.sympify(one)), without_units(sp.sympify(other))
     if one == other:

@@ -85,7 +85,9 @@ score_activation_bytes = quantity(
 activation_bytes = quantity("activation_bytes", r"M_{\mathrm{act}}", BYTE, "activations of one micro-batch", (0, 10**12))
 
 # Tensors dealt out to ranks
-num_positions = quantity("num_positions", r"s_{\mathrm{max}}", PURE, "rows of a learned position table", (64, 8192), integer=True)
+num_positions = quantity(
+    "num_positions", r"s_{\mathrm{max}}", PURE, "rows of a learned position table, 0 without one", (64, 8192), integer=True, least=0
+)
 num_rows = quantity("num_rows", r"n_{\mathrm{row}}", PURE, "rows of a tensor (its dimension 0)", (1, 300_000), integer=True)
 chunk_rows = quantity("chunk_rows", r"n_{\mathrm{chunk}}", PURE, "rows of a full shard", (1, 300_000), integer=True)
 rank_index = quantity("rank_index", "i", PURE, "which rank, counted from 0", (0, 1023), integer=True, least=0)
@@ -511,7 +513,9 @@ expected_stops = quantity("expected_stops", r"n_{\mathrm{stop}}", PURE, "failure
 checkpoint_time = quantity("checkpoint_time", r"\delta", SECOND, "time training waits for a checkpoint", (1, 600))
 restart_time = quantity("restart_time", r"t_{\mathrm{restart}}", SECOND, "time from a failure to training again", (0, 3600))
 checkpoint_interval = quantity("checkpoint_interval", r"\tau", SECOND, "training time between checkpoints", (60, 86400))
-checkpoint_overhead = quantity("checkpoint_overhead", r"\phi_{\mathrm{ckpt}}", PURE, "share of time lost to checkpoints and failures", most=1)
+checkpoint_overhead = quantity(
+    "checkpoint_overhead", r"\phi_{\mathrm{ckpt}}", PURE, "share of time lost to checkpoints and failures", most=1
+)
 segment_time = quantity(
     "segment_time", r"t_{\mathrm{seg}}", SECOND, "expected time to get through one interval and its checkpoint", (60, 10**6)
 )
@@ -541,3 +545,39 @@ fragmentation = quantity("fragmentation", r"p_{\mathrm{frag}}", PURE, "share of 
 tensor_bytes = quantity("tensor_bytes", r"M_{\mathrm{tensor}}", BYTE, "memory asked for", (1, 10**9))
 block_bytes = quantity("block_bytes", r"M_{\mathrm{block}}", BYTE, "memory given for it", (512, 10**9))
 allocation_unit = quantity("allocation_unit", r"b_{\mathrm{alloc}}", BYTE, "what the allocator rounds up to", (1, 4096))
+
+# Parameters of a Transformer, part by part
+part_params = quantity(
+    "part_params", r"\Psi_{\mathrm{part}}", PURE, "parameters of one part of the model", (0, 10**12), integer=True, least=0
+)
+active_params = quantity(
+    "active_params", r"\Psi_{\mathrm{active}}", PURE, "parameters that work on one token", (10**8, 10**12), integer=True
+)
+norm_vectors = quantity(
+    "norm_vectors", r"n_{\mathrm{vec}}", PURE, "vectors of a norm: 1 for RMSNorm, 2 for LayerNorm", (1, 2), integer=True, choices=(1, 2)
+)
+extra_norms = quantity("extra_norms", r"n_{\mathrm{extra}}", PURE, "norms beside two a layer and a last one", (0, 2), integer=True, least=0)
+qkv_bias = quantity("qkv_bias", r"\beta_{qkv}", PURE, "1 if queries, keys and values have biases", **_SWITCH)
+output_bias = quantity("output_bias", r"\beta_o", PURE, "1 if the attention's output has a bias", **_SWITCH)
+mlp_bias = quantity("mlp_bias", r"\beta_{\mathrm{mlp}}", PURE, "1 if the MLP's matrices have biases", **_SWITCH)
+tied_embeddings = quantity("tied_embeddings", r"\tau_{\mathrm{tied}}", PURE, "1 if the output head is the embedding", **_SWITCH)
+num_experts = quantity("num_experts", r"n_{\mathrm{exp}}", PURE, "MLPs of a layer; 1 without a mixture of experts", (1, 256), integer=True)
+active_experts = quantity("active_experts", r"n_{\mathrm{act}}", PURE, "experts that work on one token", (1, 16), integer=True)
+
+# Hardware
+memory_bandwidth = quantity("memory_bandwidth", r"\beta_{\mathrm{HBM}}", BYTE / SECOND, "bandwidth of a card's memory", (10**11, 10**13))
+sparse_flop_per_s = quantity(
+    "sparse_flop_per_s", r"F_{\mathrm{sparse}}", FLOP / SECOND, "16-bit peak with 2:4 sparsity", (10**13, 5 * 10**15)
+)
+fp8_flop_per_s = quantity("fp8_flop_per_s", r"F_{\mathrm{fp8}}", FLOP / SECOND, "dense fp8 peak of one card", (10**14, 5 * 10**15))
+tf32_flop_per_s = quantity("tf32_flop_per_s", r"F_{\mathrm{tf32}}", FLOP / SECOND, "dense TF32 peak of one card", (10**13, 2 * 10**15))
+fp32_flop_per_s = quantity(
+    "fp32_flop_per_s", r"F_{\mathrm{fp32}}", FLOP / SECOND, "fp32 peak of one card outside its matrix units", (10**12, 2 * 10**14)
+)
+link_bandwidth = quantity(
+    "link_bandwidth",
+    r"\beta_{\mathrm{GPU}}",
+    BYTE / SECOND,
+    "bandwidth between the cards of a node, per card and direction",
+    (10**10, 10**12),
+)

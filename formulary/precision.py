@@ -5,24 +5,10 @@ import sympy as sp
 from . import glossary as g
 from .convention import Alternative, Convention
 from .derivation import Derivation
-from .facts import Bundle
 from .formula import define
+from .hardware import IEEE, OCP
 from .memory import PARAM_STATE, RECIPE
 from .units import BYTE
-
-IEEE = "IEEE 754-2019, section 3"
-OCP = "OCP 8-bit Floating Point Specification (OFP8), revision 1.0, 2023"
-SEEN = "2026-11-29"
-
-FP64 = Bundle("fp64", IEEE, SEEN, mantissa_bits=52, exponent_bits=11, max_exponent=1023, reserved_codes=0)
-FP32 = Bundle("fp32", IEEE, SEEN, mantissa_bits=23, exponent_bits=8, max_exponent=127, reserved_codes=0)
-FP16 = Bundle("fp16", IEEE, SEEN, mantissa_bits=10, exponent_bits=5, max_exponent=15, reserved_codes=0)
-BF16 = Bundle(
-    "bf16", "Kalamkar et al., A Study of BFLOAT16, 2019", SEEN, mantissa_bits=7, exponent_bits=8, max_exponent=127, reserved_codes=0
-)
-E4M3 = Bundle("E4M3", OCP, SEEN, mantissa_bits=3, exponent_bits=4, max_exponent=8, reserved_codes=1)
-E5M2 = Bundle("E5M2", OCP, SEEN, mantissa_bits=2, exponent_bits=5, max_exponent=15, reserved_codes=0)
-FORMATS = {bundle.title: bundle for bundle in (FP64, FP32, FP16, BF16, E4M3, E5M2)}
 
 _FORMAT = {"source": IEEE + "; " + OCP, "chapter": 2, "covers": ("F27",), "assumptions": ("binary format with an implied leading one",)}
 

@@ -225,7 +225,10 @@ def _lines_by_cell(source):
 
 
 # The homes of numbers: facts, the unit tables, the spans in which a quantity plausibly lives, and what marking allows an answer.
-HOMES = ("formulary/facts.py", "formulary/amounts.py", "formulary/glossary.py", "autograder/limits.py")
+HOMES = (
+    *(f"formulary/{name}.py" for name in ("facts", "amounts", "glossary", "hardware", "shapes")),
+    "autograder/limits.py",
+)
 WHERE = (
     ("formulary/*.py", in_formulary),
     ("explorers/*.py", in_engine),
