@@ -8,13 +8,14 @@ SHELL := bash
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+HANDED_OUT := .venv/handed_out
 # A browser is opened where there is a desktop; elsewhere JupyterLab prints its address.
 DESKTOP := $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname -s))
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-study: $(READY) course ## open JupyterLab at the contents page
+study: $(READY) $(HANDED_OUT) ## open JupyterLab at the contents page
 	JUPYTER_CONFIG_PATH=$(CURDIR)/tools/jupyter $(BIN)/jupyter lab $(if $(DESKTOP),,--no-browser) $(LAB_FLAGS)
 
 test: $(READY) ## run every test
@@ -37,6 +38,7 @@ notebooks: $(READY) ## build the notebooks, pictures and contents page from thei
 course: $(READY) ## build the assignments and hand out the ones you do not have yet
 	$(BIN)/psi course build
 	$(BIN)/python -m tools.hand_out
+	@touch $(HANDED_OUT)
 
 lab: $(READY) ## run the first lab on two processes
 	$(BIN)/psi lab run model_states --nproc 2
@@ -51,3 +53,7 @@ $(READY): requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -e .
 	$(BIN)/python -m ipykernel install --sys-prefix --name python3 --display-name "Python 3 (ipykernel)" >/dev/null
 	touch $@
+
+# once, and again when an exercise or what builds it has changed
+$(HANDED_OUT): $(READY) $(shell find exercises/bank exercises/course/assignments autograder formulary -name '*.yaml' -o -name '*.py')
+	$(MAKE) --no-print-directory course

@@ -11,6 +11,11 @@ CARD = ".jp-MarkdownViewer td"
 DRAWN = "() => [...document.querySelectorAll('.jp-MarkdownViewer img')].every((image) => image.complete && image.naturalWidth > 0)"
 
 
+def kernels(study, page):
+    """What the kernels of the server are doing."""
+    return [session["kernel"]["execution_state"] for session in page.request.get(study.address("api/sessions")).json()]
+
+
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     """JupyterLab with the book's own settings, over a copy of the contents page and what it links to."""
@@ -46,5 +51,9 @@ def test_chapters_open_from_it(study, page):
     name = chapter.get_attribute("data-commandlinker-args") or chapter.get_attribute("href")
     chapter.click()
     page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=60_000)
+    for _ in range(300):  # a server that is ended while it starts a kernel would not end
+        if kernels(study, page) == ["idle"]:
+            break
+        page.wait_for_timeout(200)
     assert page.locator(".lm-TabBar-tab.jp-mod-current").first.inner_text().strip() in name
     study.close(page)
