@@ -139,6 +139,7 @@ _ZB = {
         "t_W no longer than t_F or t_X, and enough micro-batches: at least 2P-1",
         "the handcrafted order; where t_W is shorter, an order found by search idles less",
         "the optimizer does not wait for the other stages",
+        "DeepSeek-V3 writes (P-1)(F+B-2W) for ZB-H1, where B is the whole backward pass: the same",
     ),
 }
 

@@ -172,11 +172,24 @@ ZERO_ELEMENTS = define(
     **_TRAFFIC,
 )
 
+_ASYMPTOTIC = _WEIGHTS * WEIGHT_GATHERS.expr + _GRADS * GRAD_PASSES.expr
+
+ZERO_MANY_RANKS = Formula(
+    g.zero_traffic_bytes,
+    name="zero_traffic_bytes of many ranks",
+    derivation=Derivation("The part of a message that one ring pass sends", (_k - 1) / _k)
+    .limit("is nearly all of it for many ranks", _k, sp.oo, 1)
+    .multiply("The messages are the weights and the gradients, each as often as it goes round", _ASYMPTOTIC, _ASYMPTOTIC),
+    conventions=(TRAVEL,),
+    **_TRAFFIC,
+)
+
 COUNTED_IN = Convention(
     "counted_in",
     "What is counted?",
     (
         Alternative("bytes", "bytes, with (k-1)/k", "this book"),
+        Alternative("many_ranks", "bytes, (k-1)/k dropped", "ml-engineering (stas00)", formula=ZERO_MANY_RANKS),
         Alternative("elements", "elements, (k-1)/k dropped", "ZeRO paper: 2, 2, 2 and 3 times the parameters", formula=ZERO_ELEMENTS),
     ),
 )
