@@ -227,14 +227,18 @@ FULL_RECOMPUTE_PEAK = define(
     derivation=Derivation("The kept layer inputs", KEPT_INPUT.expr).add(
         "and the layer that is being rebuilt", LAYER_ACTIVATION.expr, KEPT_INPUT.expr + LAYER_ACTIVATION.expr
     ),
-    **{**_LAYER, "covers": ("F21",)},
+    **{**_LAYER, "covers": ("F21",), "assumptions": (*_LAYER["assumptions"], "the rebuilt layer's input is counted in both")},
 )
 
 _SEGMENT = {
     "source": CHEN,
     "chapter": 3,
     "covers": ("F21",),
-    "assumptions": ("layers alike, segments of equal length", "no more segments than layers"),
+    "assumptions": (
+        "layers alike, segments of equal length",
+        "no more segments than layers",
+        "a segment's input is counted beside its layers",
+    ),
 }
 
 CHECKPOINT_PEAK = define(
