@@ -1,7 +1,10 @@
 """Explorers of what one card holds of a model in training."""
 
 from formulary import look_up
+from formulary.hardware import GPUS
 from formulary.memory import RECIPE, ZERO_HEADROOM, ZERO_LEDGER, ZERO_STATE
+from formulary.models import MODEL_PARAMS
+from formulary.shapes import MODELS
 
 from .control import Choice, Slider
 from .curve import Curve
@@ -10,6 +13,11 @@ from .stacked_bar import StackedBar
 
 WHAT = "model states of one card"
 STAGES = {stage: f"ZeRO-{stage}" if stage else "no ZeRO" for stage in look_up("stage").choices}
+CARD = GPUS["A100 80GB"]["memory_capacity"]
+PRESETS = {
+    "model": {title: {"num_params": MODEL_PARAMS(**shape.only(MODEL_PARAMS))} for title, shape in MODELS.items()},
+    "card": GPUS,
+}
 SHARDED = {0: "0 · nothing is sharded", 1: "1 · optimizer states", 2: "2 · and gradients", 3: "3 · and weights"}
 
 
@@ -23,17 +31,17 @@ def _controls(num_params, recipe, world_size, stage, memory_capacity):
     ]
 
 
-def memory_explorer(num_params="7B", recipe="mixed_adam", world_size=8, stage=1, memory_capacity=None, presets=None):
+def memory_explorer(num_params="7B", recipe="mixed_adam", world_size=8, stage=1, memory_capacity=CARD, presets=PRESETS):
     """Model states of one card by ZeRO stage, part by part, against the card's memory.
 
-    presets: label to {name: values}, such as {"Model": {"Llama 2 7B": LLAMA_2_7B}}.
+    presets: label to {title: values}, such as Bundles of facts; by default the published models and the cards of `formulary`.
     """
     controls = _controls(num_params, recipe, world_size, stage, memory_capacity)
     view = StackedBar(ZERO_LEDGER, "stage", STAGES, "memory_capacity", ZERO_HEADROOM, WHAT, "card")
     return Explorer(ZERO_LEDGER, controls, view, title="What one card holds", presets=presets, made_by="explorers.memory_explorer")
 
 
-def sharding_explorer(num_params="7B", recipe="mixed_adam", world_size=8, stage=1, memory_capacity=None, presets=None):
+def sharding_explorer(num_params="7B", recipe="mixed_adam", world_size=8, stage=1, memory_capacity=CARD, presets=PRESETS):
     """Model states of one card as the number of GPUs grows, one curve per ZeRO stage, against the card's memory."""
     controls = _controls(num_params, recipe, world_size, stage, memory_capacity)
     curves = {"states": ZERO_STATE}

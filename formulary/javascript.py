@@ -1,7 +1,8 @@
 """A sympy expression as a JavaScript expression over its symbols' names, by one rule table.
 
 Front ends compute with what is written here, so a node without a rule is an error and never a guess. The order of
-operations is Python's own, so both languages round alike.
+operations is Python's own, so both languages round alike; and where Python raises, on a division by zero or the logarithm
+of one, the result is NaN and not an infinity that a later division could turn into a figure.
 """
 
 import sympy as sp
@@ -46,12 +47,16 @@ def _product(expr):
     below = [part for part in expr.args if part.is_Pow and part.exp.is_Rational and part.exp.is_negative]
     above = [part for part in expr.args if part not in below] or [sp.Integer(1)]
     product = _infix("*", above)
-    return f"({product} / {_infix('*', [1 / part for part in below])})" if below else product
+    return f"({product} / {_not_zero(sp.Mul(*[1 / part for part in below]))})" if below else product
+
+
+def _not_zero(expr):
+    return javascript(expr) if expr.is_number else f"({javascript(expr)} || NaN)"
 
 
 def _power(expr):
-    if expr.exp == -1:
-        return f"(1 / {javascript(expr.base)})"
+    if expr.exp.is_Rational and expr.exp.is_negative:
+        return f"(1 / {_not_zero(1 / expr)})"
     if expr.exp == sp.Rational(1, 2):
         return f"Math.sqrt({javascript(expr.base)})"
     return _call("pow")(expr)
@@ -91,7 +96,7 @@ RULES = [
     (sp.Mul, _product),
     (sp.exp, _call("exp")),
     (sp.Pow, _power),
-    (sp.log, _call("log")),
+    (sp.log, lambda expr: f"Math.log({_not_zero(expr.args[0])})"),
     (sp.Max, _call("max")),
     (sp.Min, _call("min")),
     (sp.Abs, _call("abs")),

@@ -91,16 +91,22 @@ function optionOf(control, value) {
   return control.options.find((option) => option.value === value) ?? control.options[0];
 }
 
-// A list of named settings. What it shows is found from the settings, so it says "your own" once one of them has moved.
+// A list of named settings. What it shows is found from the settings, so it says "your own" once one of them has moved;
+// where several presets agree (two cards with one memory), the one last chosen stays.
 function presetControl(preset, settings, id) {
   const label = element("label", { for: id }, capital(preset.label));
   const options = preset.options.map((option, i) => element("option", { value: i }, option.label));
   const select = element("select", { id }, element("option", { value: -1 }, "your own"), ...options);
   const stands = (option) => Object.entries(option.sets).every(([name, value]) => settings.get(name) === value);
-  const show = () => (select.value = preset.options.findIndex(stands));
+  let chosen = -1;
+  const show = () => {
+    if (chosen < 0 || !stands(preset.options[chosen])) chosen = preset.options.findIndex(stands);
+    select.value = chosen;
+  };
   select.addEventListener("change", () => {
-    if (select.value >= 0) settings.set(preset.options[select.value].sets);
-    else show();
+    chosen = Number(select.value);
+    if (chosen >= 0) settings.set(preset.options[chosen].sets);
+    show();
   });
   return { row: element("div", { class: "psi-row psi-choice" }, label, select), show };
 }

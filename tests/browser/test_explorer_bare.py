@@ -3,7 +3,10 @@
 import pytest
 
 from explorers import memory_explorer, sharding_explorer
+from formulary.hardware import GPUS
 from formulary.memory import RECIPE, ZERO_STATE
+from formulary.models import MODEL_PARAMS
+from formulary.shapes import MODELS
 
 SLIDERS = "input[type=range]"
 
@@ -96,6 +99,16 @@ def test_a_preset_moves_several_controls_and_yields_to_the_readers_own(bare, exp
     assert page.get_by_label("GPUs, typed").input_value() == "64"
     page.get_by_role("slider", name="GPUs").press("ArrowRight")
     assert shown() == "your own"
+
+
+def test_of_presets_that_agree_the_chosen_one_is_shown(bare):
+    page = bare(memory_explorer())
+    card = page.get_by_label("Card", exact=True)
+    card.select_option(label="H100 PCIe")
+    assert get(page, "memory_capacity") == GPUS["H100 PCIe"]["memory_capacity"]
+    assert card.locator("option:checked").text_content() == "H100 PCIe"
+    page.get_by_label("Model", exact=True).select_option(label="Llama 2 7B")
+    assert get(page, "num_params") == MODEL_PARAMS(**MODELS["Llama 2 7B"].only(MODEL_PARAMS))
 
 
 def test_the_lamp_says_in_words_what_fits(bare, explorer):

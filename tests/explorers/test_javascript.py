@@ -82,6 +82,13 @@ def test_every_rule_is_equal_in_python_and_javascript(in_node, expr):
     assert found == [pytest.approx(python(**point), rel=AGREE) for point in points]
 
 
+@pytest.mark.parametrize("expr", [1 / (1 + x / n), 1 / sp.log(n), 1 / (1 + x / sp.sqrt(n))], ids=str)
+def test_where_python_divides_by_zero_javascript_has_no_number(in_node, expr):
+    with pytest.raises((ZeroDivisionError, ValueError)):
+        sp.lambdify([x, n], expr, modules="math")(1, 0)
+    assert in_node("export const nothing = 0;", f"(_, {{ x, n }}) => {javascript(expr)}", {"x": 1, "n": 0}) is None
+
+
 @pytest.mark.parametrize("expr", [sp.Sum(n, (n, 1, 9)), sp.sign(n), sp.gamma(x), sp.Heaviside(n), sp.tanh(x)], ids=str)
 def test_a_node_without_a_rule_is_an_error(expr):
     with pytest.raises(JavaScriptError, match="no JavaScript rule for"):
