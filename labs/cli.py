@@ -10,7 +10,6 @@ from formulary import InputError, Outcome
 from . import LABS, load
 from .launch import DEVICES, LAUNCHERS, LaunchError
 from .measurement import Measurement, MeasurementError
-from .report import exact
 
 STATUS = {Outcome.PASSED: 0, Outcome.FAILED: 1, Outcome.BROKEN: 3}
 BAD_REQUEST = 2
@@ -71,9 +70,9 @@ def _list(options):
 def _show(options):
     chosen, given = load(options.name), options.conditions
     conditions = chosen.under(options.nproc, **given)
-    rows = {p.key: (p.estimate(), p.estimate.formula.unit, str(p.estimate)) for p in chosen.predictions(options.nproc, **given)}
-    data = {"lab": chosen.name, "conditions": conditions, "predictions": {key: value for key, (value, _, _) in rows.items()}}
-    lines = [f"  {key:<26}{exact(value, unit):>16}   {worked}" for key, (value, unit, worked) in rows.items()]
+    predictions = chosen.predictions(options.nproc, **given)
+    data = {"lab": chosen.name, "conditions": conditions, "predictions": {p.key: p.estimate() for p in predictions}}
+    lines = [f"  {key:<26}{value:>16}   {worked}" for key, value, worked in predictions.rows()]
     _print(options, data, "\n".join([chosen.title, *(f"  {k} = {v}" for k, v in conditions.items()), "predicted:", *lines]))
     return 0
 

@@ -14,7 +14,7 @@ from formulary import Formula, InputError, nearest
 
 from .launch import launch
 from .measurement import Measurement, MeasurementError
-from .report import Report
+from .report import Report, exact, key
 
 JOBS = Path(__file__).parent / "jobs"
 
@@ -65,7 +65,19 @@ class Prediction:
     @property
     def key(self):
         """The name of its number in the measurement."""
-        return "/".join(str(word) for word in (self.variant, self.rank, self.part) if word not in ("", None))
+        return key(self.variant, self.rank, self.part)
+
+
+class Predictions(tuple):
+    """Predictions, as a table that shows itself: what each is of, its value, and how that is worked out."""
+
+    def rows(self):
+        """(key, value, working) as text, of those that are not zero."""
+        values = [(prediction, prediction.estimate()) for prediction in self]
+        return [(p.key, exact(value, p.estimate.formula.unit), str(p.estimate)) for p, value in values if value]
+
+    def _repr_markdown_(self):
+        return "\n".join(["| prediction | | worked out |", "|---|--:|---|", *(f"| {a} | {b} | `{c}` |" for a, b, c in self.rows())])
 
 
 @dataclass(frozen=True)
@@ -90,7 +102,7 @@ class Lab:
 
     def predictions(self, nproc=2, **given):
         """What the formulas say, before anything runs."""
-        return tuple(self.predict(self.under(nproc, **given)))
+        return Predictions(self.predict(self.under(nproc, **given)))
 
     def run(self, nproc=2, *, launcher="auto", timeout=120, port=None, progress=None, **given):
         """Run the job on `nproc` processes and hold it against the predictions; returns a Report, BROKEN if the job did not end well.

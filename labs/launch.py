@@ -54,7 +54,7 @@ def launch(job, nproc=2, args=(), *, timeout=120, launcher="auto", device="cpu",
     started, process = time.monotonic(), None
     try:
         process = start(Path(job).resolve(), args, nproc, environment(nproc, device, port or free_port()), log_dir)
-        failure = _watch(process, log_dir, timeout, progress or show_progress)
+        failure = _watch(process, log_dir, timeout, progress or progress_line())
     except ServerDied as death:
         failure = str(death)
     finally:
@@ -138,12 +138,13 @@ def command(job, nproc, args):
 
 def _watch(process, log_dir, timeout, progress):
     """Wait for the job's end; returns why it failed, or nothing."""
-    started = time.monotonic()
+    started, told = time.monotonic(), None
     while (ended := process.poll()) is None:
-        seconds = time.monotonic() - started
+        seconds, said = time.monotonic() - started, _last_said(log_dir)
         if seconds > timeout:
-            return f"the job did not finish within {timeout:g} s and was stopped; rank 0 last said: {_last_said(log_dir) or 'nothing'}"
-        progress(seconds, _last_said(log_dir))
+            return f"the job did not finish within {timeout:g} s and was stopped; rank 0 last said: {said or 'nothing'}"
+        if told != (told := (int(seconds), said)):
+            progress(*told)
         time.sleep(POLL_SECONDS)
     progress(None, "")
     return _why(ended, log_dir) if ended["code"] else ""
@@ -166,13 +167,20 @@ def _last_said(log_dir):
     return said[-1].removeprefix(PROGRESS) if said else ""
 
 
-def show_progress(seconds, said):
-    """One line that is written over, where somebody is watching: a terminal or a notebook. Seconds None clears it."""
-    notebook = "ipykernel" in sys.modules
-    stream = sys.stdout if notebook else sys.stderr
-    if notebook or stream.isatty():
-        line = "" if seconds is None else f"{seconds:5.1f} s  {said or 'starting'}"
-        print(f"\r{line:<70}" + ("\r" if seconds is None else ""), end="", file=stream, flush=True)
+def progress_line():
+    """A function of (seconds, said) that writes one line over and over, in a notebook or a terminal; seconds None clears it."""
+    if "ipykernel" in sys.modules:
+        from IPython.display import display
+
+        handle = display({"text/plain": ""}, raw=True, display_id=True)
+        return lambda seconds, said: handle.update({"text/plain": _line(seconds, said)}, raw=True)
+    if sys.stderr.isatty():
+        return lambda seconds, said: print(f"\r{_line(seconds, said):<70}\r", end="", file=sys.stderr, flush=True)
+    return lambda seconds, said: None
+
+
+def _line(seconds, said):
+    return "" if seconds is None else f"{seconds} s  {said or 'starting'}"
 
 
 def _finished(command, log_dir, seconds, failure):

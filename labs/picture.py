@@ -12,6 +12,7 @@ from formulary.units import BYTE
 COLORS = ("#0072b2", "#56b4e9", "#999999", "#009e73", "#e69f00", "#cc79a7", "#d55e00")
 BAR = 0.4  # width of a bar, where the bars of a rank have 1 together
 GAP = 0.8  # between variants
+HEADROOM = 1.05
 PREDICTED = {"alpha": 0.45, "hatch": "///", "edgecolor": "white"}
 MEASURED = {"edgecolor": "white"}
 PAPER = {"color": "#333333", "linewidth": 2}
@@ -36,6 +37,7 @@ def stacked_bars(report):
     for place, column in zip(places, totals, strict=True):
         parts = [x for x in report.lines if (x.variant, x.rank) == (column.variant, column.rank)]
         _pair(axes, place, parts, column, float(unit_named(name, BYTE)[0]), _colors(report))
+    axes.set_ylim(top=axes.dataLim.ymax * HEADROOM)
     _label(axes, places, totals, name)
     _legend(figure, report)
     return figure

@@ -12,9 +12,10 @@ from formulary.amounts import number, read, write
 from formulary.units import BYTE, PURE
 
 from .picture import stacked_bars
+from .table import as_html, as_markdown, as_text, pipes
 
-HEADER = ("", "rank", "predicted", "measured", "ratio", "verdict", "on paper", "what makes the difference")
 TOTAL = "total"
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Line:
         return judge(self.measured, self.predicted, within=self.within, unit=self.unit)
 
     @property
+    def key(self):
+        """The name of its number in the measurement, and of its prediction."""
+        return key(self.variant, self.rank, self.part)
+
+    @property
     def like(self):
         """Lines that are alike in this can share a row of the table, whatever their rank."""
         return self.variant, self.part, self.predicted, self.measured, self.paper
@@ -44,6 +50,11 @@ class Line:
     def silent(self):
         """Whether there is nothing in it to show: nothing predicted, measured or on paper."""
         return not (self.predicted or self.measured or self.paper)
+
+
+def key(*words):
+    """The name of a number: what there is of variant, rank and part."""
+    return "/".join(str(word) for word in words if word not in ("", None))
 
 
 def line(prediction, numbers):
@@ -109,10 +120,8 @@ class Report:
         if self.outcome is Outcome.PASSED:
             return f"{len(self.lines)} of {len(self.lines)} predictions came true"
         off = [x for x in self.lines if x.verdict.outcome is self.outcome]
-        named = [
-            f"{'/'.join(str(word) for word in (x.variant, x.rank, x.part) if word not in ('', None))}: {x.verdict.reason}" for x in off
-        ]
-        return self.failure or f"{len(off)} of {len(self.lines)} predictions {self.outcome.value}, first {named[0]}"
+        first = f"{off[0].key}: {off[0].verdict.reason}"
+        return self.failure or f"{len(off)} of {len(self.lines)} predictions {self.outcome.value}, first {first}"
 
     @property
     def differences(self):
@@ -153,57 +162,34 @@ class Report:
         return [_row(list(alike)) for _, alike in groupby(shown, key=lambda x: x.like)]
 
     def _repr_markdown_(self):
-        dashes = ["---", "---", *["--:"] * 3, "---", "--:", "---"]
-        table = [_pipe(HEADER), _pipe(dashes), *map(_pipe, self.rows())]
         reasons = [f"- **{name}**: {why}" for name, why in self.differences.items()]
-        return "\n".join([f"**{self.outcome.value}** · {self.reason}", "", *table, "", *reasons, "", self._where()])
+        return "\n".join([f"**{self.outcome.value}** · {self.reason}", "", as_markdown(self.rows()), "", *reasons, "", self._where()])
 
     def _repr_html_(self):
-        head = "".join(f'<th scope="col">{name}</th>' for name in HEADER)
-        body = "".join(_html_row(row) for row in self.rows())
-        reasons = "".join(f"<dt><b>{html.escape(name)}</b></dt><dd>{html.escape(why)}</dd>" for name, why in self.differences.items())
         verdict = f"<b>{self.outcome.value}</b> · <span style='white-space: pre-wrap'>{html.escape(self.reason)}</span>"
-        table = f"<table><caption>{html.escape(self.lab.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        table = as_html(self.rows(), self.lab.title, lambda row: row[0].endswith(f":{NO_BREAK}{TOTAL}"))
+        reasons = "".join(f"<dt><b>{html.escape(name)}</b></dt><dd>{html.escape(why)}</dd>" for name, why in self.differences.items())
         return f"<p>{verdict}</p>{table}<dl>{reasons}</dl><p><small>{html.escape(self._where())}</small></p>"
 
     def _where(self):
         return str(self.measurement or "not measured")
 
     def __str__(self):
-        rows = [HEADER, *self.rows()]
-        wide = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
-        table = [
-            "  ".join(cell.ljust(w) if i in (0, 1, 5, 7) else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, wide, strict=True)))
-            for row in rows
-        ]
         reasons = [f"{name}: {why}" for name, why in self.differences.items()]
-        return "\n".join([self.lab.title, *table, "", *reasons, "", self._where(), f"{self.outcome.value.upper()}: {self.reason}"])
+        verdict = f"{self.outcome.value.upper()}: {self.reason}"
+        return "\n".join([self.lab.title, as_text(self.rows()), "", *reasons, "", self._where(), verdict])
 
     def as_json(self):
         """Everything in it as plain data."""
-        numbers = ("predicted", "measured", "paper", "changes")
-        lines = [
-            {
-                "variant": x.variant,
-                "rank": x.rank,
-                "part": x.part,
-                **{n: getattr(x, n) for n in numbers},
-                "verdict": x.verdict.outcome.value,
-            }
-            for x in [*self.lines, *self.totals]
-        ]
-        return {
-            "lab": self.lab.name,
-            "outcome": self.outcome.value,
-            "reason": self.reason,
-            "conditions": dict(self.conditions),
-            "lines": lines,
-        }
+        told = ("variant", "rank", "part", "predicted", "measured", "paper", "changes")
+        lines = [{name: getattr(x, name) for name in told} | {"verdict": x.verdict.outcome.value} for x in [*self.lines, *self.totals]]
+        verdict = {"outcome": self.outcome.value, "reason": self.reason}
+        return {"lab": self.lab.name, **verdict, "conditions": dict(self.conditions), "lines": lines}
 
 
 def _row(alike):
     it = alike[0]
-    what = f"{it.variant}: {it.part}" if it.variant else it.part
+    what = (f"{it.variant}: {it.part}" if it.variant else it.part).replace(" ", NO_BREAK)
     changes = ", ".join(f"{name} {'+' if change > 0 else '−'}{exact(abs(change), it.unit)}" for name, change in it.changes.items())
     ratio = "–" if math.isnan(it.verdict.ratio) else f"{it.verdict.ratio:.6g}"
     measured = "not measured" if it.measured is None else exact(it.measured, it.unit)
@@ -218,20 +204,7 @@ def _ranks(ranks):
 
 def exact(value, unit):
     """To the last byte where it is bytes, else as amounts are written."""
-    return f"{number(round(value))} B" if unit == BYTE else write(value, unit)
-
-
-def _pipe(cells):
-    return f"| {' | '.join(cells)} |"
-
-
-def _html_row(row):
-    bold = "font-weight: bold;" if row[0].endswith(f": {TOTAL}") else ""
-    cells = [
-        f'<td style="{bold}text-align: {"right" if 2 <= i <= 4 or i == 6 else "left"}">{html.escape(cell)}</td>'
-        for i, cell in enumerate(row)
-    ]
-    return f"<tr>{''.join(cells)}</tr>"
+    return f"{number(round(value))}{NO_BREAK}B" if unit == BYTE else write(value, unit)
 
 
 @dataclass(frozen=True)
@@ -243,5 +216,5 @@ class Guesses:
     def _repr_markdown_(self):
         if not self.verdicts:
             return "No guess was made: write yours into the cell above and run it again."
-        rows = [_pipe((name, verdict.outcome.value, verdict.reason)) for name, verdict in self.verdicts.items()]
-        return "\n".join([_pipe(("your guess", "verdict", "why")), _pipe(["---"] * 3), *rows])
+        rows = [pipes((name, verdict.outcome.value, verdict.reason)) for name, verdict in self.verdicts.items()]
+        return "\n".join([pipes(("your guess", "verdict", "why")), pipes(["---"] * 3), *rows])
