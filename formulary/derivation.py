@@ -98,7 +98,7 @@ class Derivation:
 
     def limit(self, because, symbol, to, expr):
         """The limit as `symbol` goes to `to`."""
-        return self._then(because, expr, sp.limit(self.expr, symbol, to), lambda: rf"as ${tex(symbol)} \to {tex(sp.sympify(to))}$")
+        return self._then(because, expr, limit(self.expr, symbol, to), lambda: rf"as ${tex(symbol)} \to {tex(sp.sympify(to))}$")
 
     def differentiate(self, because, symbol, expr):
         """The derivative by `symbol`."""
@@ -138,6 +138,15 @@ def _sum(expr, index, first, last):
     repeated, varying = sp.expand_mul(expr).as_independent(index, as_Add=True)
     terms = sp.Add.make_args(varying) if varying else ()
     return repeated * (last - first + 1) + sum(sp.summation(term, (index, first, last)) for term in terms)
+
+
+def limit(expr, symbol, to):
+    """sympy's limit, taken inside Max and Min (which sympy refuses, though they are continuous) and the sums and products of them."""
+    if expr.has(sp.Max, sp.Min) and isinstance(expr, sp.Max | sp.Min | sp.Add | sp.Mul):
+        parts = expr.func(*(limit(part, symbol, to) for part in expr.args))
+        if parts is not sp.nan:
+            return parts
+    return sp.limit(expr, symbol, to)
 
 
 def same(one, other, probes=8):

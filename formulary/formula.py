@@ -11,7 +11,7 @@ import sympy as sp
 
 from . import amounts
 from .convention import Comparison, Counted
-from .derivation import Derivation, DerivationError, same, tex
+from .derivation import Derivation, DerivationError, limit, same, tex
 from .javascript import javascript
 from .quantity import InputError, Quantity, look_up, unit_of
 from .spelling import nearest
@@ -166,7 +166,7 @@ class Formula:
 
     def limit(self, name, to):
         """What the formula tends to as input `name` goes to `to` (a number or `sympy.oo`)."""
-        return self._view(sp.limit(self.expr, self._input(name).symbol, to))
+        return self._view(limit(self.expr, self._input(name).symbol, to))
 
     def solve_for(self, name):
         """The formula turned round: input `name` as a function of this formula's result and the other inputs."""

@@ -5,7 +5,7 @@ import sympy as sp
 
 from formulary import Derivation, DerivationError, UnitError, load_all
 from formulary import glossary as g
-from formulary.derivation import same
+from formulary.derivation import limit, same
 from formulary.units import BYTE
 
 S, k, N = g.message_bytes, g.world_size, g.num_params
@@ -64,6 +64,13 @@ def test_sums_bounds_and_whole_numbers():
     assert Derivation("shards", N / k).round_up("whole ones", sp.ceiling(N / k)).expr == sp.ceiling(N / k)
     ends = Derivation("shards", N * (8 - k)).largest_at_an_end("between 1 and 9", k, 1, 9, sp.Max(7 * N, -N))
     assert ends.expr == sp.Max(7 * N, -N)
+
+
+def test_limits_go_inside_max_and_min():
+    assert limit(3 * sp.Min(k, N) + S / k, k, sp.oo) == 3 * N
+    assert limit(sp.Max(S / k, BYTE * N), k, sp.oo) == BYTE * N
+    with pytest.raises(NotImplementedError):
+        limit(sp.Max(k, N) * sp.Min(1 / k, N), k, sp.oo)
 
 
 def test_same_tells_close_expressions_apart():
