@@ -116,7 +116,9 @@ def amount(value, unit):
 
 
 def _written(text, unit):
-    words = plain(text[:300]).strip(" .。;")
+    words = plain(text).strip(" .。;")
+    if len(words) > limits.AMOUNT:
+        raise _no_amount(text, unit)
     for pattern, known in SPELLINGS:
         words = re.sub(pattern, known, words)
     try:

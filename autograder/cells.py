@@ -72,8 +72,9 @@ def _salvage(source, names):
         why = Text(en=f"the cell has more than {limits.CELL:,} characters", zh=f"单元格超过 {limits.CELL:,} 个字符")
         return {name: Unread(why) for name in names}
     starts = [*re.finditer(rf"^({'|'.join(map(re.escape, names))})[ \t]*[=＝]", source, re.MULTILINE)]
-    ends = [match.start() for match in starts[1:]] + [len(source)]
-    return {match[1]: _alone(match[1], source[match.end() : end]) for match, end in zip(starts, ends, strict=True)}
+    ends = [*(match.start() for match in starts[1:]), len(source)][: len(starts)]
+    found = {match[1]: _alone(match[1], source[match.end() : end]) for match, end in zip(starts, ends, strict=True)}
+    return {name: found[name] if name in found else _lost(source) for name in names}
 
 
 def _alone(name, raw):
@@ -84,7 +85,11 @@ def _alone(name, raw):
     raw = re.sub(r"\n#.*", "", raw).strip()
     if len(raw) > 1 and QUOTES.get(raw[0]) == raw[-1]:
         return raw[1:-1][: limits.TEXT]
-    return Unread(NO_PYTHON.map(lambda words: words.format(error=_syntax_error(f"{name} = {raw}"))), raw[: limits.TEXT])
+    return _lost(f"{name} = {raw}")
+
+
+def _lost(raw):
+    return Unread(NO_PYTHON.map(lambda words: words.format(error=_syntax_error(raw))), raw[: limits.TEXT])
 
 
 def _syntax_error(source):

@@ -241,10 +241,11 @@ class Exercise(Strict):
 
     def _blank_faults(self):
         for where, text in texts(self):
-            try:
-                text.map(lambda words: fill(words, self.amounts))
-            except (KeyError, ValueError, UnitError) as error:
-                yield where, f"a blank nothing fills: {error}"
+            for language in LANGUAGES:
+                try:
+                    fill(getattr(text, language), self.amounts)
+                except (KeyError, ValueError, UnitError) as error:
+                    yield (*where, language), f"a blank nothing fills: {error}"
 
 
 def _each(where, things, faults):

@@ -1,0 +1,166 @@
+"""Answer cells: literals are read without running anything; code runs apart, with limits, and hands back plain data."""
+
+import os
+import textwrap
+
+import pytest
+
+from autograder import limits, sandbox
+from autograder.answer import Unread
+from autograder.cells import read_cell
+
+NAMES = ["verdict", "reason", "total"]
+
+LITERAL = [
+    ("verdict = True\nreason = 'because'\ntotal = '112 GB'", {"verdict": True, "reason": "because", "total": "112 GB"}),
+    ("# note\n'docs'\npass\nverdict = None\nreason = \"\"", {"verdict": None, "reason": ""}),
+    ("total = 16 * 7e9", {"total": 112e9}),
+    ("n = 7e9\ntotal = 16 * n", {"total": 112e9}),
+    ("total = 112e9 / 2**30", {"total": 112e9 / 2**30}),
+    ("total: float = -3.5", {"total": -3.5}),
+    ("total = ['A', 'C']", {"total": ["A", "C"]}),
+    ("reason = ('two '\n          'pieces')", {"reason": "two pieces"}),
+    ('reason = """one\ntwo"""', {"reason": "one\ntwo"}),
+    ("verdict = total = True", {"verdict": True, "total": True}),
+    ("", {}),
+]
+
+
+@pytest.mark.parametrize(("source", "answers"), LITERAL)
+def test_literal_cells_are_read(source, answers):
+    assert read_cell(source, NAMES) == answers
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import os",
+        "total = f()",
+        "total = float('1')",
+        "total = [x for x in 'ab']",
+        "total += 1",
+        "def f(): pass",
+        "total = __import__('os')",
+        "verdict = not False",
+        "total = 9**9**9",
+        "total = 'a' * 10**9",
+        "total = " + "1+" * 500 + "1",
+        "a, b = 1, 2",
+        "x.total = 3",
+        "if True:\n    total = 1",
+        "reason = f'{total}'",
+    ],
+)
+def test_other_cells_have_to_be_run(source):
+    assert read_cell(source, NAMES) is None
+
+
+SALVAGE = [
+    ("verdict = True\nreason = “因为要保留主权重”\ntotal = '112 GB'", "reason", "因为要保留主权重"),
+    ("verdict = True\nreason = “因为要保留主权重”\ntotal = '112 GB'", "total", "112 GB"),
+    ("verdict ＝ True\nreason = 'x'", "verdict", True),
+    ("reason = 'it's kept'\nverdict = True", "verdict", True),
+    ("total = 112 GB\nverdict = True", "verdict", True),
+    ("reason = 「理由」", "reason", "理由"),
+    ("reason = 'it's kept'", "reason", "it's kept"),
+]
+
+
+@pytest.mark.parametrize(("source", "name", "value"), SALVAGE)
+def test_answers_that_can_be_told_apart_are_saved_from_a_broken_cell(source, name, value):
+    assert read_cell(source, NAMES)[name] == value
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("total = 112 GB\nverdict = True", "total"),
+        ("reason = 'it's kept", "reason"),
+        ("total: 112 GB", "total"),
+        ("total = (1\nverdict = True", "total"),
+    ],
+)
+def test_the_rest_of_a_broken_cell_is_kept_for_a_person(source, name):
+    lost = read_cell(source, NAMES)[name]
+    assert isinstance(lost, Unread) and lost.raw and "Python" in lost.why.en
+
+
+@pytest.mark.parametrize(
+    "source", ["verdict = (" * 20_000, "\x00", "x" * 1_000_000, "(" * 300 + ")" * 300, "-" * 100_000 + "1", "verdict = True\n\ud800"]
+)
+def test_hostile_cells_end_in_a_verdict(source):
+    found = read_cell(source, NAMES)
+    assert found is None or all(isinstance(value, Unread | bool) for value in found.values())
+
+
+def run(*sources, names=("total",)):
+    return sandbox.answers([(textwrap.dedent(source), list(names)) for source in sources])
+
+
+def test_literal_notebooks_start_no_process(monkeypatch):
+    monkeypatch.setattr(sandbox, "_run", lambda cells: pytest.fail("a process was started"))
+    assert run("total = 1", "total = 2") == [{"total": 1}, {"total": 2}]
+
+
+def test_code_answers_are_run_in_order_with_the_cells_around_them():
+    cells = [
+        ("import math\nn = 7", None),
+        ("total = math.prod([n, 16])", ["total"]),
+        ("total = 'literal'", ["total"]),
+        ("total = n + 1", ["total"]),
+    ]
+    assert sandbox.answers(cells) == [{"total": 112}, {"total": "literal"}, {"total": 8}]
+
+
+def test_a_cell_cannot_answer_for_the_next_exercise():
+    assert run("total = sum([1])", "x = sum([2])")[1]["total"] is None
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("total = 1 / len([])", "ZeroDivisionError"),
+        ("total = object()", "object"),
+        ("import sys\nsys.exit()\ntotal = 1", "SystemExit"),
+        ("import os\nos._exit(0)", "stopped"),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "stopped"),
+        ("total = bytearray(8 * 2**30)", "MemoryError"),
+        ("total = [[1]]", "list"),
+    ],
+)
+def test_code_that_fails_leaves_a_reason(source, why):
+    lost = run(source)[0]["total"]
+    assert isinstance(lost, Unread) and why in lost.why.en, lost
+
+
+def test_endless_code_is_stopped_and_earlier_answers_stay(monkeypatch):
+    monkeypatch.setattr(limits, "SECONDS", 2)
+    first, second = run("total = sum([1])", "while True: pass")
+    assert first == {"total": 1}
+    assert isinstance(second["total"], Unread)
+
+
+def test_code_sees_no_environment_and_leaves_nothing_behind(monkeypatch, tmp_path):
+    monkeypatch.setenv("SECRET_TOKEN", "s3cret")
+    monkeypatch.setattr(sandbox.tempfile, "tempdir", str(tmp_path))
+    found = run("import os\ntotal = str(dict(os.environ)) + os.getcwd()\nopen('left.txt', 'w').write('x')")[0]["total"]
+    assert "s3cret" not in found and os.getcwd() not in found
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("forged", ['[{"total": {"value": {"deep": 1}}}]', '"text"', "[" * 100_000, "{}", "[[1]]", '[{"total": [1]}]'])
+def test_forged_results_are_no_answers(forged):
+    source = f"import os, json\nopen('answers.json', 'w').write({forged!r})\nos._exit(0)"
+    assert isinstance(run(source)[0]["total"], Unread | type(None))
+
+
+def test_without_limits_code_is_not_run(monkeypatch):
+    monkeypatch.setattr(sandbox, "resource", None)
+    found = run("total = sum([1])", "total = 2")
+    assert isinstance(found[0]["total"], Unread) and "not run" in found[0]["total"].why.en
+    assert found[1] == {"total": 2}
+
+
+def test_the_runner_knows_nothing_of_the_project():
+    source = sandbox.RUNNER.read_text()
+    assert "import autograder" not in source and "from ." not in source and "formulary" not in source

@@ -1,0 +1,52 @@
+"""Check yourself: a question shows itself, tells how an answer does, and keeps the right answer until it is asked for."""
+
+import pytest
+
+import autograder
+from autograder.bank import Bank
+from formulary import InputError
+
+
+def test_a_choice_is_checked_at_once():
+    question = autograder.ask("E004-Q02", "en")
+    shown = question._repr_markdown_()
+    assert "**A**" in shown and "`answer`" in shown
+    wrong, right = question.check("A"), question.check("C")
+    assert right.passed and right.points == question.exercise.points
+    assert not wrong.passed and "master" in str(wrong)
+    assert "C" not in str(wrong).replace("C:", "").split()
+
+
+@pytest.mark.parametrize("name", Bank())
+def test_every_question_shows_itself_and_its_solution(name):
+    for lang in (None, "en", "zh"):
+        question = autograder.ask(name, lang)
+        assert all(part.name in question._repr_markdown_() for part in question.exercise.parts)
+        assert question.exercise.solution.say(question.languages, join="\n\n") in question.solution()
+        assert question.hint()
+
+
+def test_only_the_lines_answered_are_marked():
+    marks = autograder.ask("E000-SA01").check(total="84 GB")
+    assert [result.line.name for result in marks.results] == ["ledger"]
+    assert "112 GB" not in str(marks) and "112 GB" not in marks._repr_html_() and "112 GB" not in marks._repr_markdown_()
+
+
+def test_misspelt_parts_and_ids_are_named():
+    with pytest.raises(InputError, match="did you mean total"):
+        autograder.ask("E000-SA01").check(totl=1)
+    with pytest.raises(InputError, match="2 answers"):
+        autograder.ask("E004-Q02").check("A", "B")
+    with pytest.raises(InputError, match="did you mean E004-Q02"):
+        autograder.ask("E004-Q2")
+    with pytest.raises(InputError, match="no language"):
+        autograder.ask("E004-Q02", "de")
+
+
+def test_the_form_marks_what_is_filled_in():
+    box = autograder.ask("E000-TF01", "en").form()
+    fields = {child.description: child for child in box.children if getattr(child, "description", "")}
+    fields["True or false"].value, fields["Your reason"].value = False, "<b>no</b>"
+    fields["Check"].click()
+    told = box.children[-1].value
+    assert "False is not right" in told and "<b>no</b>" not in told and 'role="status"' in told
