@@ -134,8 +134,7 @@ class Amount:
     unit: sp.Expr
 
     def say(self, scale=None, digits=4):
-        text = write(self.value, self.unit, digits, scale)
-        return text.replace(" ", "") if scale and self.unit == PURE else text
+        return write(self.value, self.unit, digits, scale)
 
 
 KINDS = {

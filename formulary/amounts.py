@@ -121,7 +121,7 @@ def write(value, unit=PURE, digits=4, scale=None):
         factor, found = unit_named(scale, unit)
         if found != unit:
             raise UnitError(f"{scale} cannot show {spell(unit)}{_examples(unit)}")
-        return f"{number(value / float(factor), digits)} {scale}"
+        return f"{number(value / float(factor), digits)}{'' if unit == PURE else ' '}{scale}"
     if unit == PURE:
         return number(value, digits)
     if unit not in SCALES:
