@@ -11,7 +11,6 @@ from . import amounts
 from .spelling import nearest
 from .units import UnitError, spell
 
-
 LARGEST = 10**300  # what a double still holds, with room for a few multiplications; nan is not below it either
 
 
