@@ -66,10 +66,10 @@ def test_in_jupyterlab(page, lab, accessibility, tmp_path):
 
     page.get_by_label("ZeRO stage").select_option(value="3")
     assert accessibility(page, ".psi-explorer") == []
-    page.screenshot(path=tmp_path / "light.png")
+    page.locator(".psi-explorer").screenshot(path=tmp_path / "light.png")
     lab.theme(page, "JupyterLab Dark")
     ink = page.locator(".psi-headline").evaluate("(e) => getComputedStyle(e).color")
-    page.screenshot(path=tmp_path / "dark.png")
+    page.locator(".psi-explorer").screenshot(path=tmp_path / "dark.png")
     lab.theme(page, "JupyterLab Light")
     assert page.locator(".psi-headline").evaluate("(e) => getComputedStyle(e).color") != ink
 
