@@ -26,7 +26,6 @@ from formulary import Claim, judge
 from formulary.amounts import read
 from formulary.hardware import GPUS
 from formulary.memory import OPTIMIZER_SHARE, PARAM_STATE, STATE, STATE_LEDGER, ZERO_LEDGER, ZERO_STATE
-from formulary.shapes import MODELS
 from formulary.units import BYTE
 
 # %% [markdown]
@@ -196,7 +195,7 @@ ZERO_STATE.by_convention().given(stage=1).limit("world_size", sp.oo)
 # 3. Switch the recipe to the 8-bit optimizer. Which stage gains least from it?
 
 # %%
-explorer = memory_explorer(world_size=8, stage=2, memory_capacity=card["memory_capacity"], presets={"Model": MODELS, "Card": GPUS})
+explorer = memory_explorer(world_size=8, stage=2, memory_capacity=card["memory_capacity"])
 explorer
 
 # %% [markdown]
@@ -247,21 +246,24 @@ plan(stage=3, num_params="7B", world_size=8, **small)
 # how much they need, chapter 7 what the sharding costs in traffic.
 #
 # ## Check yourself
+#
+# Answer, press *check*, and read the hint that fits. For one language only: `ask("E004-Q02", "en")` or `"zh"`.
+# `ask("E004-Q02").solution()` shows the worked solution.
 
 # %%
-ask("E004-Q02")
+ask("E004-Q02").form()
 
 # %%
-ask("E000-TF01")
+ask("E000-TF01").form()
 
 # %%
-ask("E002-Q02")
+ask("E002-Q02").form()
 
 # %%
-ask("E000-SA01")
+ask("E000-SA01").form()
 
 # %%
-ask("E002-Q10")
+ask("E002-Q10").form()
 
 # %% [markdown]
 # ## What people get wrong
