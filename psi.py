@@ -8,6 +8,7 @@ COMMANDS = {
     "formula": ("formulary.cli", "list, show and evaluate the formulas"),
     "course": ("autograder.cli", "build assignments for nbgrader from the bank"),
     "bank": ("autograder.cli", "check and show the exercises"),
+    "grade": ("autograder.jail.doctor", "say what this machine offers to lock code in with"),
     "lab": ("labs.cli", "predict, run a real job, compare"),
 }
 

@@ -6,7 +6,7 @@ import os
 import random
 import sys
 
-from . import kernel, landlock, limits, namespaces, seccomp
+from . import kernel, landlock, limits, seccomp
 
 _FIRST_USER, _USERS = 1_610_612_736, 1024  # far from every real account
 

@@ -158,7 +158,7 @@ class _Unpacker:
         }
 
     def value(self, packed, depth):
-        self._require(depth > 0, "nested too deep")
+        self._require(depth >= 0, "nested too deep")
         kind = type(packed)
         self._require(self.budget.spend(1, len(packed) if kind is str else 0), "too large")
         if packed is None or kind is bool:

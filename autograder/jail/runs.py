@@ -78,7 +78,9 @@ def zygote(preload=(), without=()):
     """The running zygote with these modules, started on first use; one per grading process."""
     key = os.getpid(), tuple(preload), tuple(without)
     with _lock:
-        if key not in _zygotes or not _zygotes[key].alive:
+        if key in _zygotes and not _zygotes[key].alive:
+            _zygotes.pop(key).close()
+        if key not in _zygotes:
             _zygotes[key] = Zygote(preload, without)
         return _zygotes[key]
 

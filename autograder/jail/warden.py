@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from . import places, plain, wire
+from . import places, plain, sweep, wire
 from .inmate import OUT_OF_MEMORY
 
 _TAIL = 4000  # bytes kept of what was printed
@@ -34,7 +34,8 @@ _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "LANG": "C.UTF-8",
     "MPLBACKEND": "Agg",
-    "PYTHONHASHSEED": "0",
+    "PYTHONHASHSEED": "0",  # the same order of sets, and so the same answers, in every run
+    "MALLOC_ARENA_MAX": "2",  # else each thread takes address space by the hundred megabytes, which is counted
     **{f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB")},
 }
 
@@ -51,7 +52,7 @@ class Zygote:
         arguments = theirs.fileno(), places.root(), places.packages(), tuple(preload), tuple(without)
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-I", "-X", "utf8", "-c", _BOOT.format(arguments=arguments)],
+                [sys.executable, "-P", "-s", "-X", "utf8", "-c", _BOOT.format(arguments=arguments)],
                 pass_fds=[theirs.fileno()],
                 env=_ENVIRONMENT,
                 cwd="/",
@@ -60,6 +61,7 @@ class Zygote:
                 stderr=subprocess.PIPE,
                 start_new_session=True,  # Ctrl-C in the grader's terminal is the grader's to handle
             )
+        self.layers = {"folder": ""}
         self.layers = self._hello()
 
     def _hello(self):
@@ -80,12 +82,14 @@ class Zygote:
         return Jail(self, limits)
 
     def close(self):
-        """End it and every run it started."""
+        """End it and every run it started. It cleans up after itself, unless somebody has killed it."""
         self.control.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(_GRACE)
         self.process.kill()
         self.process.wait()
+        if folder := self.layers["folder"]:
+            sweep.remove(folder)
 
 
 class Jail:
