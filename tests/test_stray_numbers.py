@@ -58,7 +58,9 @@ def test_formulas_in_the_engine(code):
     assert len(found(in_engine, code)) == 1
 
 
-@pytest.mark.parametrize("code", ["height * share", "left + width / 2", "2 * len(values['num_params'])", "stage + 1", "'-' * 20"])
+@pytest.mark.parametrize(
+    "code", ["height * share", "left + width / 2", "2 * len(values['num_params'])", "stage + 1", "'-' * 20", "[row] * world_size"]
+)
 def test_layout_is_no_formula(code):
     assert found(in_engine, code) == []
 

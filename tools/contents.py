@@ -56,9 +56,10 @@ def _lists(root):
     """The sections below the chapters, each only if there is something in it."""
     labs = [path for path in notebooks.sources(root) if "labs" in path.parts]
     yield from [_section("Labs", [f"[{_title(path)}]({_built(path, root)})" for path in labs])] if labs else []
-    sets = sorted({path.parent.name for path in root.glob("exercises/bank/*/*.yaml")})
+    sets = [yaml.safe_load(path.read_text()) for path in sorted(root.glob("exercises/course/assignments/*.yaml"))]
     if sets:
-        yield "## Exercises\n\nYour copies of the assignments are in [assignments/](assignments). They are yours: nothing overwrites them."
+        items = [f"[{each['title']['en']}](assignments/{each['id']}/{each['id']}.ipynb) · {each['title']['zh']}" for each in sets]
+        yield _section("Exercises", items) + "\n\nThese are your own copies: nothing overwrites them."
 
 
 def _section(title, items):

@@ -33,6 +33,7 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 # (file pattern, the number as it is written, why it is no fact about the world)
 ALLOWED = [
+    ("autograder/cli.py", "2000", "how much of another program's complaint is repeated"),
     ("labs/launch.py", "65536", "how many ports a machine has"),
     ("explorers/*.js", "2000", "the year in the name of the SVG namespace"),
     ("formulary/cli.py", "10**8", "where a figure is too long to be read digit by digit"),
@@ -144,7 +145,15 @@ def _is_number(node):
 
 
 def _strings(tree):
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    """The texts in `tree`; how a figure is formatted, such as the `02d` of an f-string, is none."""
+    layouts = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FormattedValue) and node.format_spec
+        for part in ast.walk(node.format_spec)
+    }
+    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return [node for node in texts if id(node) not in layouts]
 
 
 def _amounts(tree):
@@ -167,7 +176,8 @@ def _scaled_quantities(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, SCALING):
             parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
-            if any(name in GLOSSARY for part in parts for name in _names(part)):
+            repeated = any(isinstance(part, ast.List | ast.Tuple) or _is_text(part) for part in parts)
+            if not repeated and any(name in GLOSSARY for part in parts for name in _names(part)):
                 yield node.lineno, ast.unparse(node), A_FORMULA
 
 
