@@ -117,8 +117,9 @@ STEP_COUNTERS = define(
 def gpt_tensor_sizes(**shape):
     """Elements of every parameter tensor of the GPT with this `shape`, in no special order."""
     values = {symbol: shape[symbol.name] for symbol in GPT_PARAMS.expr.free_symbols}
-    table = [(rows * columns, times) for rows, columns, times in GPT_TENSORS.values()]
-    return [int(sp.sympify(size).subs(values)) for size, times in table for _ in range(sp.sympify(times).subs(values))]
+    number = lambda expr: int(sp.sympify(expr).subs(values))
+    table = [(number(rows * columns), number(times)) for rows, columns, times in GPT_TENSORS.values()]
+    return [size for size, times in table for _ in range(times)]
 
 
 def whole_tensor_partition(sizes, num_ranks):

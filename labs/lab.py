@@ -12,7 +12,7 @@ from pathlib import Path
 
 from formulary import Formula, InputError, nearest
 
-from .launch import launch
+from .launch import check, launch
 from .measurement import Measurement, MeasurementError
 from .report import Report, exact, key
 
@@ -90,6 +90,11 @@ class Lab:
     conditions: Mapping
     predict: Callable
 
+    @property
+    def script(self):
+        """The path of its job."""
+        return JOBS / self.job
+
     def under(self, nproc=2, **given):
         """The conditions with the `given` ones put in. Raises InputError for one that the lab does not have."""
         for name, value in given.items():
@@ -110,10 +115,11 @@ class Lab:
         Raises InputError or LaunchError if it cannot be started as asked.
         """
         conditions = self.under(nproc, **given)
+        check(self.script, nproc, launcher, conditions["device"], port)
         predictions = self.predictions(nproc, **given)
         words = [f"{name}={conditions[name]}" for name in self.conditions]
         options = {"launcher": launcher, "device": conditions["device"], "timeout": timeout, "port": port, "progress": progress}
-        run = launch(JOBS / self.job, nproc, words, **options)
+        run = launch(self.script, nproc, words, **options)
         measurement = Measurement.of(run.measurement) if run.measurement else None
         return Report(self, conditions, predictions, measurement, run.failure, run.command)
 

@@ -1,6 +1,8 @@
 """Lab: what a rank keeps between steps under DDP, ZeRO-1 and FSDP2, in PyTorch as it is and on paper."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from formulary import InputError, formula, nearest
 from formulary.memory import RECIPE, STATE_LEDGER, ZERO_LEDGER
@@ -39,17 +41,20 @@ PADDING = Difference(
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to train: its ZeRO `stage`, and how it departs from an even split."""
+    """A way to train: its ZeRO `stage`, what each rank owns of the optimizer state, and how that departs from an even split.
+
+    owned: function of the conditions; gives (parameters, tensors) for every rank.
+    """
 
     stage: int
+    owned: Callable
     uneven: Difference | None = None
 
-    def shards(self, part):
-        """Whether it divides this part of the ledger among the ranks."""
-        return "world_size" in ZERO_LEDGER.parts[part].given(stage=self.stage).inputs
 
-
-VARIANTS = {"ddp": Variant(0), "zero1": Variant(1, WHOLE_TENSORS), "fsdp2": Variant(3, ROWS)}
+@cache
+def divides(stage, part):
+    """Whether this ZeRO stage divides this part of the ledger among the ranks."""
+    return "world_size" in ZERO_LEDGER.parts[part].given(stage=stage).inputs
 
 
 def predict(conditions):
@@ -58,24 +63,25 @@ def predict(conditions):
     for name in conditions["variants"].split(","):
         if name not in VARIANTS:
             raise InputError(f"variants has {name!r}{nearest(name, VARIANTS)}; there are {', '.join(VARIANTS)}")
-        for rank in range(conditions["world_size"]):
-            yield from _rank(name, rank, conditions)
+        for rank, (num_owned, num_tensors) in enumerate(VARIANTS[name].owned(conditions)):
+            if not num_owned:
+                raise InputError(f"{name} leaves rank {rank} without parameters; take fewer processes or a larger model")
+            yield from _rank(name, rank, num_owned, num_tensors, conditions)
 
 
 def _model(name, conditions, **values):
     return estimate(formula(name), **conditions, **values)
 
 
-def _rank(name, rank, conditions):
-    """Every part that one rank holds."""
+def _rank(name, rank, num_owned, num_tensors, conditions):
+    """Every part that one rank holds, where it owns the optimizer state of so many parameters in so many tensors."""
     variant, num_params, place = VARIANTS[name], _model("gpt_params", conditions)(), {"variant": name, "rank": rank}
-    num_owned, num_tensors = OWNED[name](rank, conditions)
     even = {"num_params": num_params, "world_size": conditions["world_size"], "stage": variant.stage}
     for part, whole in STATE_LEDGER.parts.items():
-        held = num_owned if variant.shards(part) else num_params
+        held = num_owned if divides(variant.stage, part) else num_params
         paper = ZERO_LEDGER.parts[part]
         differences = [PRECISION.at(estimate(paper, **even))]
-        differences += [variant.uneven.at(estimate(paper, **even, **FP32))] if variant.shards(part) else []
+        differences += [variant.uneven.at(estimate(paper, **even, **FP32))] if divides(variant.stage, part) else []
         yield Prediction(part, estimate(whole, num_params=held, **FP32), differences=tuple(differences), **place)
     yield Prediction("step counters", estimate(formula("step_bytes"), num_tensors=num_tensors), differences=(STEP_COUNTERS,), **place)
     buffer = _model("gpt_buffer_params", conditions)() if name == "fsdp2" else num_owned
@@ -83,21 +89,19 @@ def _rank(name, rank, conditions):
     yield Prediction("padding", padding, differences=(PADDING,), **place)
 
 
-def _all(rank, conditions):
-    return _model("gpt_params", conditions)(), _model("gpt_tensors", conditions)()
+def _everything(conditions):
+    return [(_model("gpt_params", conditions)(), _model("gpt_tensors", conditions)())] * conditions["world_size"]
 
 
-def _whole_tensors(rank, conditions):
-    sizes = gpt_tensor_sizes(**conditions)
-    owned = whole_tensor_partition(sizes, conditions["world_size"])[rank]
-    return sum(owned), len(owned)
+def _whole_tensors(conditions):
+    return [(sum(sizes), len(sizes)) for sizes in whole_tensor_partition(gpt_tensor_sizes(**conditions), conditions["world_size"])]
 
 
-def _rows(rank, conditions):
-    return _model("gpt_shard_params", conditions, rank_index=rank)(), _model("gpt_tensors", conditions)()
+def _rows(conditions):
+    num_tensors = _model("gpt_tensors", conditions)()
+    return [(_model("gpt_shard_params", conditions, rank_index=rank)(), num_tensors) for rank in range(conditions["world_size"])]
 
 
-# variant: the parameters and tensors whose optimizer state a rank owns
-OWNED = {"ddp": _all, "zero1": _whole_tensors, "fsdp2": _rows}
+VARIANTS = {"ddp": Variant(0, _everything), "zero1": Variant(1, _whole_tensors, WHOLE_TENSORS), "fsdp2": Variant(3, _rows, ROWS)}
 
 LAB = Lab("model_states", "Model states: bytes each rank keeps between steps", "model_states.py", MODEL_STATES, predict)

@@ -9,6 +9,8 @@ import sys
 import time
 
 import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.distributed.tensor import DTensor
@@ -34,9 +36,11 @@ def zero1(model):
 
 def fsdp2(model):
     """Weights, gradients and optimizer state cut by rows; each block and the rest are gathered when needed."""
+    device = next(model.parameters()).device.type  # without a mesh, fully_shard would take a GPU wherever there is one
+    mesh = init_device_mesh(device, (dist.get_world_size(),))
     for block in model.blocks:
-        fully_shard(block)
-    fully_shard(model)
+        fully_shard(block, mesh=mesh)
+    fully_shard(model, mesh=mesh)
     return model, torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
 
 
