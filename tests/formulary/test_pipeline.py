@@ -20,6 +20,12 @@ def test_limits_of_the_bubble():
     assert bubble(num_stages=8, num_micro_batches=1) == 7 / 8
 
 
+@given(STAGES)
+def test_four_micro_batches_per_stage_idle_less_than_a_fifth(stages):
+    """Where GPipe's authors call the bubble negligible."""
+    assert formula("pipeline_bubble")(num_stages=stages, num_micro_batches=4 * stages) < 1 / 5
+
+
 @given(STAGES, MICROS, CHUNKS)
 def test_share_and_ratio_say_the_same(stages, micros, chunks):
     values = {"num_stages": stages, "num_micro_batches": micros}

@@ -249,6 +249,7 @@ def test_memory_of_a_rank_within_its_node(nodes, per_node):
     in_node = sum(np.split(np.zeros(PARAMS, dtype), per_node)[0].nbytes for dtype in dtypes)
     assert evaluate(formula("hsdp_state_bytes"), values(nodes, per_node)) == in_node
     everywhere_cut = sum(np.split(np.zeros(PARAMS, dtype), nodes * per_node)[0].nbytes for dtype in dtypes)
-    second = np.split(np.zeros(PARAMS, np.int8), per_node)[0].nbytes  # quantized, as ZeRO++ may keep it
-    given = values(nodes, per_node) | {"bytes_per_gathered_weight": 1}
-    assert evaluate(formula("hpz_state_bytes"), given) == everywhere_cut + second
+    for dtype in (np.float16, np.int8):  # ZeRO++ may keep the second shard quantized
+        second = np.split(np.zeros(PARAMS, dtype), per_node)[0].nbytes
+        given = values(nodes, per_node) | {"bytes_per_gathered_weight": np.dtype(dtype).itemsize}
+        assert evaluate(formula("hpz_state_bytes"), given) == everywhere_cut + second
