@@ -38,7 +38,7 @@ def test_a_run_that_breaks_says_so(capsys):
         (["run", "model_states", "--nproc", "0"], "nproc is 0"),
         (["run", "model_states", "--nproc", "1000", "--device", "cuda"], "needs 1000 GPUs"),
         (["run", "model_states", "vocab=3"], "did you mean vocab_size"),
-        (["show", "model_states", "--nproc", "200", "variants=fsdp2"], "fsdp2 leaves rank 128 without parameters"),
+        (["show", "model_states", "--nproc", "200", "variants=fsdp2"], "fsdp2 leaves rank 171 without parameters"),
         (["report", "nothing.json"], "nothing.json is no measurement"),
     ],
 )
