@@ -1,6 +1,5 @@
 """The layers around one run, put on in order by the forked process itself, before it has seen a line of what it will run."""
 
-import contextlib
 import dataclasses
 import os
 import random
@@ -70,6 +69,5 @@ def _become(user):
 def _furnish(folder):
     """A home in its folder, and the same dice for everyone: two runs of the same cells give the same answers."""
     os.environ.update(HOME=folder, TMPDIR=folder, MPLCONFIGDIR=folder)
-    random.seed(0)
-    with contextlib.suppress(KeyError):
-        sys.modules["numpy"].random.seed(0)
+    sys.path.insert(0, folder)
+    random.seed(0)  # a fork had thrown them anew

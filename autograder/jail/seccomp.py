@@ -158,7 +158,7 @@ ABSENT = {"clone3": (435, 435), "openat2": (437, 437)}
 
 _ALL = 0xFFFFFFFF
 _TRUNCATE_ONLY, _ACCESS = 0x200, 0x200 | 0b11  # O_TRUNC with O_RDONLY, out of O_TRUNC and the access mode
-_NEW_THREAD = 0x10000
+_NEW_THREAD, _NEW_NAMESPACES = 0x10000, 0x7E020000
 _SAFE_FCNTL = (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1032)  # dup, flags, locks, pipe size
 _SAFE_IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # is it a terminal, its size, bytes waiting, close on exec
 _SAFE_PRCTL = (2, 3, 15, 16, 21, 23, 39, 0x53564D41)  # questions about itself, and names for threads and memory
@@ -178,7 +178,7 @@ def guarded():
         "kill": ((62, 129), one_of(0, [me]), False),
         "tgkill": ((234, 131), one_of(0, [me]), False),
         # threads, never a process: what can't multiply can't outlive the run
-        "clone": ((56, 220), [[(0, 0, _NEW_THREAD, _NEW_THREAD)]], False),
+        "clone": ((56, 220), [[(0, 0, _NEW_THREAD | _NEW_NAMESPACES, _NEW_THREAD)]], False),
         # limits may be asked of oneself, not set, and not asked of or set for another process
         "prlimit64": ((302, 261), [[(0, 0, _ALL, pid), *null(2)] for pid in (0, me)], False),
         # F_SETOWN and F_SETSIG make the kernel send a signal of one's choice to another process

@@ -69,6 +69,8 @@ def _import(names):
     sys.dont_write_bytecode = True
     for name in names:
         importlib.import_module(name)
+    if "numpy" in sys.modules:
+        importlib.import_module("numpy.random").seed(0)  # here, since it is only imported on first use
     gc.collect()
     gc.freeze()  # a collection in a fork would otherwise copy every page
 
@@ -210,6 +212,8 @@ def _inside(cage, ceilings, folder, user, keeper, pipes):
         inmate.serve(reads=3, answers=4)
     except MemoryError:
         os._exit(inmate.OUT_OF_MEMORY)
+    except BaseException as fault:
+        os.write(2, f"the process broke down: {fault!r}\n".encode(errors="replace"))
     finally:
         os._exit(0)
 

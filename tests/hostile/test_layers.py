@@ -32,6 +32,7 @@ CALLS = {
     "a call of the future": ((1000, 1000), (), NOT_PERMITTED),
     "clone3": ((435, 435), (), NO_SUCH_CALL),
     "a thread": ((56, 220), (0x3D0F00,), ALLOW),
+    "a thread in a new namespace": ((56, 220), (0x3F0F00,), NOT_PERMITTED),
     "a process": ((56, 220), (0x01200011,), NOT_PERMITTED),
     "signal oneself": ((62, 129), (os.getpid(), 6), ALLOW),
     "signal the parent": ((62, 129), (os.getppid(), 6), NOT_PERMITTED),

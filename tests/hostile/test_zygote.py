@@ -134,6 +134,11 @@ def test_tests_see_what_was_raised_and_go_on():
     assert (result.verdict, result.answers) == ("ok", {"text": "ValueError: no", "number": 3, "held": [1, [2]]})
 
 
+def test_a_given_module_can_be_imported():
+    result = run_jailed(["import helper\nanswer = helper.x"], ["answer"], workdir_files={"helper.py": "x = 4"})
+    assert result.answers == {"answer": 4}
+
+
 def test_files_are_given_and_gone_afterwards():
     cell = "import os\nanswer = open('data.csv').read()\nopen('more', 'w').write('x')\nseen = sorted(os.listdir())"
     for _ in range(2):
