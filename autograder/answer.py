@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from formulary import UnitError
 from formulary.amounts import AmountError, read
+from formulary.arithmetic import BITS, NotArithmetic, compute, parse
 from formulary.units import BYTE, PURE, SECOND, spell
 
 from . import limits
-from .arithmetic import NotArithmetic, compute, parse
 from .exercise import Text
 
 
@@ -110,7 +110,7 @@ def amount(value, unit):
         raise _no_amount(value, unit)
     if isinstance(value, str):
         value = _written(value, unit)
-    if (isinstance(value, int) and value.bit_length() > limits.BITS) or not math.isfinite(value):
+    if (isinstance(value, int) and value.bit_length() > BITS) or not math.isfinite(value):
         raise AnswerError(f"{_short(value)} is not a finite number", f"{_short(value)} 不是有限的数")
     return value
 
@@ -168,6 +168,6 @@ def quote(text, most):
 
 def _short(value):
     """A value as it can be repeated in a message."""
-    if isinstance(value, int) and value.bit_length() > limits.BITS:
+    if isinstance(value, int) and value.bit_length() > BITS:
         return "a whole number of hundreds of digits"
     return f"“{quote(value if isinstance(value, str) else repr(value), 60)}”"

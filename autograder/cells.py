@@ -4,9 +4,10 @@ import ast
 import re
 import warnings
 
+from formulary.arithmetic import NotArithmetic, compute
+
 from . import limits
 from .answer import Unread
-from .arithmetic import NotArithmetic, compute
 from .exercise import Text
 
 NO_PYTHON = Text(en="the cell is not valid Python there: {error}", zh="该处不是合法的 Python：{error}")

@@ -1,24 +1,18 @@
 """What an exercise is: questions, parts to answer, rubric lines and misconceptions, in two languages; its answers come from formulas."""
 
-import ast
 import string
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
 
-import sympy as sp
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from formulary import InputError, UnitError, formula, look_up
 from formulary import glossary as _glossary  # noqa: F401  fills the table that look_up reads
-from formulary.amounts import AmountError, write
-from formulary.units import PURE, dimension
-
-from .arithmetic import NotArithmetic, compute, parse
+from formulary.amounts import AmountError
+from formulary.arithmetic import NotArithmetic
+from formulary.reckon import Amount, reckon
 
 LANGUAGES = ("en", "zh")
-FUNCTIONS = {"ceil": sp.ceiling, "floor": sp.floor}
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -124,17 +118,6 @@ class Line(Strict):
     credit: Literal["each", "all"] = "each"
     claims: tuple[Point, ...] = ()
     contradictions: tuple[Point, ...] = ()
-
-
-@dataclass(frozen=True)
-class Amount:
-    """A value in base units and its unit."""
-
-    value: float
-    unit: sp.Expr
-
-    def say(self, scale=None, digits=4):
-        return write(self.value, self.unit, digits, scale)
 
 
 KINDS = {
@@ -280,16 +263,6 @@ def _with_texts(thing, change):
     if isinstance(thing, BaseModel):
         return thing.model_copy(update={name: _with_texts(getattr(thing, name), change) for name in type(thing).model_fields})
     return tuple(_with_texts(item, change) for item in thing) if isinstance(thing, tuple) else thing
-
-
-def reckon(text, amounts: Mapping[str, Amount]):
-    """The Amount of arithmetic such as `(adam - adam_8bit) / adam`; units are checked. Raises NotArithmetic or UnitError."""
-    tree = parse(text)
-    symbols = {node.id: sp.Symbol(node.id, positive=True) for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in amounts}
-    expr = sp.sympify(compute(tree, symbols, FUNCTIONS))
-    unit = dimension(expr, lambda symbol: amounts[symbol.name].unit)
-    value = expr.subs({symbol: sp.nsimplify(amounts[name].value) for name, symbol in symbols.items()})
-    return Amount(int(value) if value.is_Integer else float(value), PURE if unit is None else unit)
 
 
 def fill(words, amounts):

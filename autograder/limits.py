@@ -3,11 +3,7 @@
 TEXT = 20_000  # characters of one answer
 SURE_TEXT = 1_500  # characters of a reason that we trust ourselves to have understood whole
 CELL = 100_000  # characters of an answer cell
-EXPRESSION = 2_000  # characters of an arithmetic expression
-TERMS = 400  # nodes of its syntax tree
-BITS = 1_000  # of a whole number, which stays within what a float can hold
 AMOUNT = 300  # characters of an amount
-BASE, EXPONENT = 10**6, 64  # of a power
 SECONDS = 20  # that a notebook's code may run
 MEMORY = 4 * 2**30  # bytes that it may map
 OUTPUT = 1_000_000  # bytes of what it hands back

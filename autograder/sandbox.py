@@ -14,6 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from formulary.arithmetic import BITS
+
 from . import limits
 from .answer import Unread
 from .cells import read_cell
@@ -88,7 +90,7 @@ def _run(cells):
 def _run_in(folder):
     environment = {"PATH": os.defpath, "HOME": folder, "LANG": "C.UTF-8", "NBGRADER_EXECUTION": "autograde"}
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    command = [sys.executable, "-I", str(RUNNER), "cells.json", "answers.json", str(limits.TEXT), str(limits.BITS)]
+    command = [sys.executable, "-I", str(RUNNER), "cells.json", "answers.json", str(limits.TEXT), str(BITS)]
     process = subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, preexec_fn=_limit, **quiet)
     try:
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.answer import AnswerError, WrongUnit, amount, choice, is_blank, reason, verdict
-from autograder.arithmetic import NotArithmetic, compute, parse
 from formulary import GLOSSARY
+from formulary.arithmetic import NotArithmetic, compute, parse
 from formulary.units import BYTE, PURE, SECOND
 
 GB = 10**9

@@ -4,7 +4,10 @@ import ast
 import math
 import operator
 
-from . import limits
+EXPRESSION = 2_000  # characters of an expression
+TERMS = 400  # nodes of its syntax tree
+BITS = 1_000  # of a whole number, which stays within what a float can hold
+BASE, EXPONENT = 10**6, 64  # of a power
 
 OPERATIONS = {
     ast.Add: operator.add,
@@ -23,8 +26,8 @@ class NotArithmetic(ValueError):
 
 def parse(text):
     """The syntax tree of an expression. Raises NotArithmetic if it is too long or not Python's arithmetic."""
-    if len(text) > limits.EXPRESSION:
-        raise NotArithmetic(f"longer than {limits.EXPRESSION} characters")
+    if len(text) > EXPRESSION:
+        raise NotArithmetic(f"longer than {EXPRESSION} characters")
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -36,8 +39,8 @@ def compute(node, names=None, functions=None):
 
     Raises NotArithmetic for anything else than arithmetic, and for results that are not finite.
     """
-    if sum(1 for _ in ast.walk(node)) > limits.TERMS:
-        raise NotArithmetic(f"more than {limits.TERMS} terms")
+    if sum(1 for _ in ast.walk(node)) > TERMS:
+        raise NotArithmetic(f"more than {TERMS} terms")
     try:
         value = _value(node, names or {}, functions or {})
     except (ZeroDivisionError, OverflowError, RecursionError) as error:
@@ -69,12 +72,12 @@ def _number(node, names, functions):
 
 
 def _power(base, exponent):
-    if not isinstance(base, int | float) or not isinstance(exponent, int) or abs(base) > limits.BASE or abs(exponent) > limits.EXPONENT:
-        raise NotArithmetic(f"powers need a base up to {limits.BASE} and a whole exponent up to {limits.EXPONENT}")
+    if not isinstance(base, int | float) or not isinstance(exponent, int) or abs(base) > BASE or abs(exponent) > EXPONENT:
+        raise NotArithmetic(f"powers need a base up to {BASE} and a whole exponent up to {EXPONENT}")
     return base**exponent
 
 
 def _bounded(value):
-    if isinstance(value, int) and value.bit_length() > limits.BITS:
-        raise NotArithmetic(f"a whole number of more than {limits.BITS} bits")
+    if isinstance(value, int) and value.bit_length() > BITS:
+        raise NotArithmetic(f"a whole number of more than {BITS} bits")
     return value
