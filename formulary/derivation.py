@@ -150,11 +150,10 @@ def limit(expr, symbol, to):
 
 
 def same(one, other, probes=8):
-    """Whether two expressions are equal: refuted by exact random points, else proved by sympy where it can.
+    """Whether two expressions are equal at exact points, drawn among the values the symbols may take, always the same ones.
 
-    Points are drawn among the values the symbols may take, always the same ones; smooth expressions get three.
-    One that agrees at every point and that sympy cannot simplify to zero (Max, Piecewise and ceiling rarely do)
-    counts as the same.
+    Smooth expressions that differ do so at nearly every point, so they get three; expressions with cases get `probes`.
+    The tests prove the smooth ones by simplification as well, which takes too long to do at every import.
     """
     one, other = without_units(sp.sympify(one)), without_units(sp.sympify(other))
     if one == other:
