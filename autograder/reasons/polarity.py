@@ -1,0 +1,102 @@
+"""Which predicates of a text are denied: negations, how far they reach, and what is only supposed or reported."""
+
+import re
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, replace
+from functools import cache
+
+from autograder.reasons.vocabulary import compile_terms, language, listed
+
+CHINESE = re.compile("[一-鿿]")
+
+
+@dataclass(frozen=True)
+class Negation:
+    """A negating word: its place, how it reaches (`clause`, `next` or `back`), and what it says."""
+
+    start: int
+    end: int
+    reach: str
+
+
+@cache
+def pattern(name):
+    """The compiled word list `name` of the language table."""
+    return compile_terms(listed(language()[name]))
+
+
+@cache
+def _negation_patterns():
+    return {reach: compile_terms(listed(words)) for reach, words in language()["negations"].items()}
+
+
+def negations(text, mentions):
+    """The negations of the clean `text`, but for those inside a longer word (不变, "no matter")."""
+    covered = [(m.start, m.end) for m in mentions] + [match.span() for match in pattern("no_negations").finditer(text)]
+    taken = []
+    for reach, words in _negation_patterns().items():
+        for match in words.finditer(text):
+            span = match.span()
+            if not any(s <= span[0] and span[1] <= e and (s, e) != span for s, e in covered) and not any(
+                s < span[1] and span[0] < e for s, e in taken
+            ):
+                taken.append(span)
+                yield Negation(*span, reach)
+
+
+def with_polarity(text, mentions, clauses):
+    """The mentions, those denied by an odd number of negations marked so; what is to be prevented is not denied."""
+    flips = [0] * len(mentions)
+    starts = [m.start for m in mentions]
+    for negation in negations(text, mentions):
+        if pattern("purposes").search(text, _clause_of(negation, clauses).start, negation.end):
+            continue
+        for place in _reached(text, negation, mentions, starts, _clause_of(negation, clauses)):
+            flips[place] += 1
+    return [replace(m, denied=flips[i] % 2 == 1) for i, m in enumerate(mentions)]
+
+
+def _clause_of(negation, clauses):
+    place = bisect_right([c.start for c in clauses], negation.start) - 1
+    return clauses[max(place, 0)]
+
+
+def _reached(text, negation, mentions, starts, clause):
+    if negation.reach == "back":
+        before = [i for i in range(bisect_left(starts, clause.start), bisect_left(starts, negation.start)) if mentions[i].is_predicate]
+        return before[-1:]
+    inside = range(bisect_left(starts, negation.start), bisect_left(starts, clause.end))
+    near = [i for i in inside if mentions[i].start > negation.start and mentions[i].end >= negation.end]
+    if negation.reach == "either" and not any(mentions[i].is_predicate for i in near):
+        return _reached(text, Negation(negation.start, negation.end, "back"), mentions, starts, clause)
+    if negation.reach == "next":
+        return [i for i in near if mentions[i].start == mentions[near[0]].start] if near else []
+    end = _end_of_reach(text, negation, clause)
+    return [i for i in near if mentions[i].start < end]
+
+
+def _end_of_reach(text, negation, clause):
+    """Where a negation stops: at a word that starts something new, or after as much as a reader keeps in mind."""
+    stop = pattern("negation_ends").search(text, negation.end, clause.end)
+    end = stop.start() if stop else clause.end
+    room = language()["negation_room"]
+    for place in range(negation.end, end):
+        room -= 1 if CHINESE.match(text[place]) else language()["negation_room_of_letter"]
+        if room < 0:
+            return place
+    return end
+
+
+def supposed(text, clauses):
+    """The indices of clauses that suppose or report something (if …, people think …, 有人以为…), where no claim is made."""
+    found = set()
+    for index, clause in enumerate(clauses):
+        if pattern("supposing").search(text, clause.start, clause.end):
+            found.add(index)
+            if (
+                index + 1 < len(clauses)
+                and clauses[index + 1].sentence == clause.sentence
+                and pattern("conditions").search(text, clause.start, clause.end)
+            ):
+                found.add(index + 1)
+    return found

@@ -1,0 +1,171 @@
+"""Rubrics of free-text reasons as data: per line the claims that earn it and the claims that contradict it."""
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from autograder.reasons.vocabulary import Vocabulary, VocabularyError, compile_terms
+
+RUBRIC_FOLDER = Path(__file__).resolve().parents[2] / "exercises" / "reasons"
+VOCABULARY_FILE = "vocabulary.yaml"
+AFFIRMED, DENIED, EITHER = "affirmed", "denied", "either"
+SIGNS = {"!": DENIED, "~": EITHER}
+EARNS, CONTRADICTS, SIDE_ERROR, ALSO_TRUE = "earns", "contradicts", "side_errors", "also_true"
+# How many neighbouring clauses a claim may be spread over, unless its row says otherwise.
+REACH = {EARNS: 3, CONTRADICTS: 2, SIDE_ERROR: 2, ALSO_TRUE: 2}
+
+
+class RubricError(ValueError):
+    """A rubric file that cannot be used: says where, what was found and what was expected."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One place of a claim: any of these (concept, polarity) fills it."""
+
+    options: tuple
+
+    def __str__(self):
+        return " or ".join(("not " if sign == DENIED else "") + name.replace("_", " ") for name, sign in self.options)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way to make a claim: slots that must stand together within `within` clauses, and words that must not be there."""
+
+    slots: tuple
+    unless: tuple = ()
+    within: int = 3
+    ordered: bool = False
+    supposed: bool = False
+    opposites: dict = field(default_factory=dict)
+
+    def __str__(self):
+        return " + ".join(map(str, self.slots))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What an answer may say, in words (`en`, `zh`), what that is worth, and the rows by which it is recognised."""
+
+    id: str
+    kind: str
+    en: str
+    zh: str
+    rows: tuple = ()
+    worth: int = 0
+    parts: tuple = ()
+
+    def says(self, lang="en"):
+        return self.zh if lang == "zh" else self.en
+
+
+@dataclass(frozen=True)
+class Line:
+    """A rubric line: its criterion, its points and its claims of each kind."""
+
+    id: str
+    points: int
+    criterion: dict
+    model_answers: dict
+    claims: tuple
+
+    def of_kind(self, kind):
+        return [claim for claim in self.claims if claim.kind == kind]
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """An exercise's reason: its statement (which earns nothing when repeated), its lines and its vocabulary."""
+
+    exercise: str
+    statements: dict
+    lines: tuple
+    vocabulary: Vocabulary
+    known_words: frozenset = frozenset()
+    field_words: re.Pattern = re.compile(r"(?!)")
+
+    @property
+    def points(self):
+        return sum(line.points for line in self.lines)
+
+
+def load_rubric(exercise, folder=RUBRIC_FOLDER):
+    """The Rubric in `folder`/`exercise`.yaml. Errors: RubricError names the file, the claim and the mistake."""
+    return _load(str(exercise), Path(folder))
+
+
+@cache
+def _load(exercise, folder):
+    path = folder / f"{exercise}.yaml"
+    if not re.fullmatch(r"[\w-]+", exercise) or not path.is_file():
+        known = sorted(p.stem for p in folder.glob("*.yaml") if p.name != VOCABULARY_FILE)
+        raise RubricError(f"no reason rubric {exercise!r} in {folder}; there are {', '.join(known)}")
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    try:
+        vocabulary = shared_vocabulary(folder).extended(data.get("words") or {})
+        lines = tuple(_line(line, vocabulary) for line in data["lines"])
+    except (KeyError, TypeError, VocabularyError, RubricError) as why:
+        raise RubricError(f"{path.name}: {why}") from why
+    return Rubric(exercise, data["statements"], lines, _only_named(vocabulary, lines), vocabulary.known_words, field_words(folder))
+
+
+@cache
+def shared_vocabulary(folder=RUBRIC_FOLDER):
+    """The concepts that all rubrics of `folder` share."""
+    return Vocabulary().extended(yaml.safe_load((folder / VOCABULARY_FILE).read_text(encoding="utf-8")))
+
+
+@cache
+def field_words(folder=RUBRIC_FOLDER):
+    """One pattern for the things of the field that all rubrics of `folder` share: what tells a subject from talk."""
+    return compile_terms(term for concept in shared_vocabulary(folder).concepts.values() if not concept.is_predicate for term in concept.terms if term[0] != "@")
+
+
+def _only_named(vocabulary, lines):
+    """The concepts that some claim names. Others would take words (a negation in "not hold") from those that count."""
+    rows = [row for line in lines for claim in line.claims for row in claim.rows]
+    names = {name for row in rows for name, _ in [option for slot in row.slots for option in slot.options] + list(row.unless)}
+    return vocabulary.only(names)
+
+
+def _line(data, vocabulary):
+    claims = [_claim(kind, item, vocabulary) for kind in REACH for item in data.get(kind) or ()]
+    known = {claim.id for claim in claims}
+    for claim in claims:
+        if not set(claim.parts) <= known:
+            raise RubricError(f"claim {claim.id!r} has parts {list(claim.parts)}; the claims are {sorted(known)}")
+    return Line(data["id"], data["points"], data["criterion"], data["model_answers"], tuple(claims))
+
+
+def _claim(kind, data, vocabulary):
+    rows = tuple(_row(row, kind, data, vocabulary) for row in data.get("any") or ())
+    return Claim(data["id"], kind, data["en"], data["zh"], rows, data.get("worth", 0), tuple(data.get("parts") or ()))
+
+
+def _row(row, kind, claim, vocabulary):
+    row = {"all": row} if isinstance(row, str) else row
+    strange = set(row) - {"all", "unless", "within", "ordered", "supposed"}
+    if strange:
+        raise RubricError(f"claim {claim['id']!r}: a row has {sorted(strange)}; it may have all, unless, within, ordered, supposed")
+    slots = tuple(_slot(part, claim, vocabulary) for part in row["all"].split("&"))
+    unless = _slot(row.get("unless") or claim.get("unless"), claim, vocabulary).options if row.get("unless") or claim.get("unless") else ()
+    opposites = {name: vocabulary.opposites_of(name) for slot in slots for name, _ in slot.options}
+    within = row.get("within", claim.get("within", REACH[kind]))
+    return Row(slots, unless, within, row.get("ordered", False), row.get("supposed", False), opposites)
+
+
+def _slot(written, claim, vocabulary):
+    return Slot(tuple(_option(option.strip(), claim, vocabulary) for option in written.split("|")))
+
+
+def _option(written, claim, vocabulary):
+    sign = SIGNS.get(written[:1], AFFIRMED)
+    name = written.lstrip("!~").strip()
+    concept = vocabulary.concepts.get(name)
+    if concept is None:
+        raise RubricError(f"claim {claim['id']!r} names the concept {name!r}, which is not in the vocabulary")
+    return name, sign if concept.is_predicate or sign == DENIED or written[:1] == "~" else EITHER

@@ -1,0 +1,59 @@
+"""Talk that is no reason: lists of keywords, the statement said again, words without a subject."""
+
+import re
+from functools import cache
+
+from rapidfuzz.fuzz import token_set_ratio
+
+from autograder.reasons.text import normalise
+from autograder.reasons.vocabulary import compile_terms, language, listed
+
+WORD = re.compile(r"[a-z0-9]+(?:[.\-][a-z0-9]+)*|[一-鿿]")
+CHARACTER = 0.6
+SEPARATOR = re.compile(r"[,;:|、，；：。\n•·]|\s[-/&+]\s|->|→|\.(?:\s|$)|\sand\s|\svs\s|和")
+
+
+@cache
+def _words(name):
+    return compile_terms(listed(language()[name]))
+
+
+def pieces(text):
+    """What stands between separators, without blanks."""
+    return [piece.strip() for piece in SEPARATOR.split(text) if piece and piece.strip()]
+
+
+def is_bare(piece, longest):
+    """A piece of a few words that tells nothing: a term, perhaps with what belongs to it."""
+    return not ("=" in piece or _length(piece) > longest or _words("telling").search(piece))
+
+
+def _length(piece):
+    """The words of a piece; a Chinese character counts for CHARACTER of a word."""
+    return sum(CHARACTER if len(word) == 1 and word >= "一" else 1 for word in WORD.findall(piece))
+
+
+def is_list(reading, settings):
+    """Mostly bare terms between separators, or a string of words without any that tells something: keywords, no reason."""
+    text = reading.text.clean
+    found = pieces(text)
+    bare = sum(is_bare(piece, settings["list_words"]) for piece in found)
+    if bare >= settings["list_pieces"] and bare >= settings["list_share"] * len(found):
+        return True
+    tells = "=" in text or _words("telling").search(text) or _words("comparing").search(text)
+    return not tells and len(WORD.findall(text)) >= settings["string_words"]
+
+
+def restates(reading, statements, settings):
+    """The answer says the statement again and adds nothing."""
+    return any(token_set_ratio(_spread(reading.text.clean), _spread(normalise(said).clean)) >= settings["restated"] for said in statements)
+
+
+def _spread(text):
+    """Words and single Chinese characters, parted by blanks."""
+    return " ".join(WORD.findall(text))
+
+
+def subjects(text, field_words):
+    """How many different words of the field a clean text uses."""
+    return len({match[0] for match in field_words.finditer(text)})
