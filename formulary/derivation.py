@@ -29,6 +29,7 @@ class Step:
     because: str
     expr: sp.Expr
     wording: Callable = str
+    follows: sp.Expr | None = None  # what the operation gives; `expr` is what the author states
 
     @property
     def operation(self):
@@ -124,7 +125,7 @@ class Derivation:
         stated = sp.sympify(stated)
         if not same(stated, follows):
             raise DerivationError(f"{because!r}: {stated} does not follow; {operation()} gives {follows}")
-        return Derivation(Step(because, stated, operation), None, before=self.steps)
+        return Derivation(Step(because, stated, operation, sp.sympify(follows)), None, before=self.steps)
 
     def _repr_markdown_(self):
         lines = [
