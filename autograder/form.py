@@ -2,15 +2,29 @@
 
 import ipywidgets as widgets
 
+from formulary.claim import Statement
+
+from .assignment import how
 from .exercise import Text
 
 CHECK = Text(en="Check", zh="检查")
 LAYOUT = {"width": "auto", "max_width": "48em"}
 
 
+class Form(widgets.VBox):
+    """The form's box; where widgets cannot be shown, the question can be read in its place."""
+
+    def __init__(self, question, *children):
+        super().__init__(children)
+        self.question = question
+
+    def _repr_mimebundle_(self, **options):
+        return super()._repr_mimebundle_(**options) | {"text/markdown": self.question._repr_markdown_()}
+
+
 def form(question):
     """A box with the question, one labelled field a part, and a button that shows the marks below."""
-    fields = {part.name: _field(part, question.languages) for part in question.exercise.parts}
+    fields = {part.name: _field(question.exercise, part, question.languages) for part in question.exercise.parts}
     button, marks = widgets.Button(description=CHECK.say(question.languages)), widgets.HTML()
 
     def check(_):
@@ -18,26 +32,26 @@ def form(question):
         marks.value = f'<div role="status">{question.check(**answers)._repr_html_()}</div>'
 
     button.on_click(check)
-    return widgets.VBox([_shown(question), *fields.values(), button, marks])
+    return Form(question, _shown(question), *fields.values(), button, marks)
 
 
 def _shown(question):
     out = widgets.Output()
-    out.append_display_data(question)
+    out.append_display_data(Statement(question.text))
     return out
 
 
-def _field(part, languages):
-    field = FIELDS[part.type](part, languages)
+def _field(exercise, part, languages):
+    field = FIELDS[part.type](exercise, part, languages)
     field.description, field.style.description_width = part.label.say(languages), "initial"  # read out with the field
     return field
 
 
-def _verdict(part, languages):
+def _verdict(exercise, part, languages):
     return widgets.Dropdown(options=[("", None), ("True", True), ("False", False)], layout=LAYOUT)
 
 
-def _choice(part, languages):
+def _choice(exercise, part, languages):
     options = [(f"{option.key}  {option.text.say(languages)}", option.key) for option in part.options]
     if len(part.answer) == 1:
         return widgets.Dropdown(options=[("", None), *options], layout=LAYOUT)
@@ -47,8 +61,8 @@ def _choice(part, languages):
 FIELDS = {
     "verdict": _verdict,
     "choice": _choice,
-    "number": lambda part, languages: widgets.Text(layout=LAYOUT, continuous_update=False),
-    "reason": lambda part, languages: widgets.Textarea(layout=LAYOUT),
+    "number": lambda exercise, part, languages: widgets.Text(layout=LAYOUT, placeholder=how(exercise, part).say(languages)),
+    "reason": lambda exercise, part, languages: widgets.Textarea(layout=LAYOUT),
 }
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from formulary import InputError, nearest
+from formulary.claim import Statement
 
 from . import feedback
 from .assignment import as_written, heading, how, question
@@ -42,13 +43,13 @@ class Question:
     def hint(self, number=1):
         """The exercise's own hint of that number."""
         hints = self.exercise.hints
-        return Markdown(hints[min(number, len(hints)) - 1].say(self.languages, join="\n\n") if hints else "–")
+        return Statement(hints[min(number, len(hints)) - 1].say(self.languages, join="\n\n") if hints else "–")
 
     def solution(self):
         """The worked solution, with the right answer to every part."""
         right = {part.name: self.exercise.expected(part) for part in self.exercise.parts}
         rows = [f"- `{p.name}`: {as_written(self.exercise, p, right[p.name], self.languages[0])}" for p in self.exercise.parts]
-        return Markdown("\n".join([self.exercise.solution.say(self.languages, join="\n\n"), "", *rows]))
+        return Statement("\n".join([self.exercise.solution.say(self.languages, join="\n\n"), "", *rows]))
 
     def form(self):
         """The question as ipywidgets: a field for each part, a button, and the marks below it."""
@@ -56,16 +57,14 @@ class Question:
 
         return form(self)
 
+    @property
+    def text(self):
+        """Title and question as markdown."""
+        return f"**{heading(self.exercise, self.languages)}**\n\n{question(self.exercise, self.languages)}"
+
     def _repr_markdown_(self):
         rows = [f"- `{p.name}`: {p.label.say(self.languages)} ({how(self.exercise, p).say(self.languages)})" for p in self.exercise.parts]
-        return "\n\n".join([f"**{heading(self.exercise, self.languages)}**", question(self.exercise, self.languages), "\n".join(rows)])
-
-
-class Markdown(str):
-    """A text that shows itself as markdown."""
-
-    def _repr_markdown_(self):
-        return str(self)
+        return "\n\n".join([self.text, "\n".join(rows)])
 
 
 @dataclass(frozen=True)

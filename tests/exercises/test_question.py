@@ -50,3 +50,9 @@ def test_the_form_marks_what_is_filled_in():
     fields["Check"].click()
     told = box.children[-1].value
     assert "False is not right" in told and "<b>no</b>" not in told and 'role="status"' in told
+
+
+def test_the_form_can_be_read_where_widgets_cannot_be_shown():
+    question = autograder.ask("E000-TF01")
+    shown = question.form()._repr_mimebundle_()
+    assert shown["text/markdown"] == question._repr_markdown_() and "application/vnd.jupyter.widget-view+json" in shown

@@ -1,0 +1,74 @@
+"""An nbgrader course in a folder of its own, driven by nbgrader's stock commands as an instructor would type them."""
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import nbformat
+from nbgrader.api import Gradebook
+
+ROOT = Path(__file__).resolve().parents[2]
+COURSE = ROOT / "exercises" / "course"
+PS = "ps01_memory"
+
+
+class Course:
+    """The project's course, copied without anything built."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        shutil.copytree(COURSE / "assignments", folder / "assignments")
+        shutil.copy(COURSE / "nbgrader_config.py", folder)
+
+    def run(self, *command, check=True, **environment):
+        """Run a command in the course's folder; its output is shown where it fails."""
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        paths = os.pathsep.join(filter(None, [environment.pop("PYTHONPATH", ""), str(ROOT), os.environ.get("PYTHONPATH")]))
+        env = os.environ | {"PATH": path, "PYTHONPATH": paths} | environment
+        done = subprocess.run([sys.executable, "-m", *command], cwd=self.folder, env=env, capture_output=True, text=True)
+        assert not check or done.returncode == 0, f"{' '.join(command)}:\n{done.stdout[-2000:]}\n{done.stderr[-5000:]}"
+        return done
+
+    def nbgrader(self, *command, **options):
+        return self.run("nbgrader", *command, **options)
+
+    def psi(self, *command, **options):
+        return self.run("psi", *command, "--course", str(self.folder), **options)
+
+    def notebook(self, kind, student=""):
+        """The path of the assignment's notebook in `release`, `submitted`, `autograded`, …"""
+        return self.folder / kind / student / PS / f"{PS}.ipynb"
+
+    def read(self, kind, student=""):
+        return nbformat.read(self.notebook(kind, student), as_version=4)
+
+    def hand_in(self, student, notebook):
+        """Put a student's notebook into `submitted/`."""
+        self.notebook("submitted", student).parent.mkdir(parents=True, exist_ok=True)
+        self.notebook("submitted", student).write_text(nbformat.writes(notebook), encoding="utf-8")
+
+    @contextmanager
+    def gradebook(self):
+        with Gradebook(f"sqlite:///{self.folder / 'gradebook.db'}") as gradebook:
+            yield gradebook
+
+    def grades(self, student):
+        """(auto score, manual score, needs a person, comment) by the grade id of the line's cell."""
+        with self.gradebook() as gradebook:
+            submission = gradebook.find_submission_notebook(PS, PS, student)
+            comments = {comment.name: comment.auto_comment for comment in submission.comments}
+            return {g.name: (g.auto_score, g.manual_score, g.needs_manual_grade, comments.get(g.name)) for g in submission.grades}
+
+    def exported(self):
+        """The rows of the exported CSV by student."""
+        self.nbgrader("export", "--to", "grades.csv")
+        with open(self.folder / "grades.csv", newline="") as file:
+            return {row["student_id"]: row for row in csv.DictReader(file)}
+
+
+def cells(notebook):
+    return {cell.metadata.nbgrader.grade_id: cell for cell in notebook.cells if "nbgrader" in cell.metadata}

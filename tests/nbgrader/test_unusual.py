@@ -1,0 +1,163 @@
+"""What goes differently: damaged notebooks, code as answers, regrading, and a course without our marking."""
+
+import zipfile
+
+import nbformat
+import pytest
+
+from autograder.assignment import answer_id, load_assignment, solution
+from autograder.bank import Bank
+from tests.nbgrader.course import PS, cells
+
+BANK = Bank()
+LINES = load_assignment(PS).lines(BANK)
+BY_KEY = {name: line.points for name, (_, line) in LINES.items() if line.marked_by == "key"}
+
+
+def perfect(course):
+    return nbformat.from_dict(course.read("submitted", "student_perfect"))
+
+
+def copied_cells(notebook):
+    """Every cell once more below itself, as copy and paste makes it; the copies of the answers are emptied."""
+    for cell in list(reversed(notebook.cells)):
+        copy = nbformat.from_dict(dict(cell) | {"id": f"{cell.id}-copy"[:64]})
+        notebook.cells.insert(notebook.cells.index(cell) + 1, copy)
+
+
+def lost_grade_cells(notebook):
+    notebook.cells = [cell for cell in notebook.cells if cell.metadata.nbgrader.solution]
+
+
+def lost_metadata(notebook):
+    for cell in notebook.cells:
+        if not cell.metadata.nbgrader.solution:
+            del cell.metadata["nbgrader"]
+
+
+def greedy_metadata(notebook):
+    for cell in notebook.cells:
+        cell.metadata.nbgrader |= {"points": 1000, "solution": True, "grade": True, "locked": False, "schema_version": 0}
+
+
+def greedy_cells(notebook):
+    """Grade cells that were given sources and outputs of their own."""
+    for cell in notebook.cells:
+        if cell.metadata.nbgrader.grade:
+            cell.source, cell.outputs = "1000", [nbformat.v4.new_output("execute_result", {"text/plain": "1000"})]
+
+
+def retyped_cells(notebook):
+    for cell in notebook.cells:
+        if cell.metadata.nbgrader.task:
+            cell.cell_type, cell.outputs, cell.execution_count = "code", [], None
+
+
+def reordered_cells(notebook):
+    notebook.cells.reverse()
+
+
+NAMED = r".*_(?P<student_id>student_\w+)_attempt_(?P<timestamp>[0-9\-]+)_(?P<file_id>\w+)"
+DAMAGES = [copied_cells, lost_grade_cells, lost_metadata, greedy_metadata, greedy_cells, retyped_cells, reordered_cells]
+
+
+def with_answers(course, change):
+    """The perfect notebook, with the source of each answer cell changed."""
+    notebook = perfect(course)
+    for name in load_assignment(PS).exercises:
+        cell = cells(notebook)[answer_id(BANK[name])]
+        cell.source = change(BANK[name], cell.source)
+    return notebook
+
+
+def typographic(exercise, source):
+    """A reason in the quotes of a Chinese keyboard, which make the cell no Python."""
+    return "\n".join(
+        f"{name} = “{value}”" if isinstance(value, str) else f"{name} = {value}" for name, value in solution(exercise, "zh").items()
+    )
+
+
+def computed(exercise, source):
+    return f"import math\n{source}\nunused = math.pi"
+
+
+def harmful(exercise, source):
+    """Code that tries to leave a file behind wherever it can; it comes after the answers."""
+    return f"{source}\nimport os\nfor place in ('.', '..', os.environ.get('HOME', '.')):\n    open(place + '/left-behind', 'w').write('x')"
+
+
+def endless(exercise, source):
+    return f"{source}\nimport os\nos._exit(1)"
+
+
+@pytest.fixture(scope="module")
+def graded(course):
+    """The unusual class handed in and graded in one run, beside the three."""
+    for damage in DAMAGES:
+        notebook = perfect(course)
+        damage(notebook)
+        course.hand_in(f"student_{damage.__name__}", notebook)
+    for change in (typographic, computed, harmful, endless):
+        course.hand_in(f"student_{change.__name__}", with_answers(course, change))
+    archive = course.folder / "downloaded" / PS / "archive"
+    archive.mkdir(parents=True)
+    with zipfile.ZipFile(archive / "class.zip", "w") as file:
+        file.write(course.notebook("submitted", "student_perfect"), f"{PS}_student_zipped_attempt_2026-01-30-15-30-10_{PS}.ipynb")
+    course.nbgrader("zip_collect", PS, rf"--FileNameCollectorPlugin.named_regexp={NAMED}")
+    course.nbgrader("autograde", PS)
+    return course
+
+
+def by_key(course, student):
+    return {name: grade[0] for name, grade in course.grades(student).items() if name in BY_KEY}
+
+
+@pytest.mark.parametrize("student", [*(damage.__name__ for damage in DAMAGES), "zipped", "typographic", "computed", "harmful"])
+def test_right_answers_get_their_points_whatever_happened_to_the_notebook(graded, student):
+    assert by_key(graded, f"student_{student}") == BY_KEY
+
+
+def test_code_that_ends_the_process_goes_to_a_person(graded):
+    grades = graded.grades("student_endless")
+    assert all(grades[name][2] for name in BY_KEY)
+
+
+def test_nothing_is_left_behind(graded):
+    assert list(graded.folder.rglob("left-behind")) == []
+
+
+def test_manual_scores_survive_regrading(graded):
+    name = next(name for name, (_, line) in LINES.items() if line.marked_by == "human")
+    with graded.gradebook() as gradebook:
+        grade = gradebook.find_grade(name, PS, PS, "student_zipped")
+        grade.manual_score, grade.needs_manual_grade = 1.5, False
+        gradebook.find_comment(name, PS, PS, "student_zipped").manual_comment = "well argued"
+        gradebook.db.commit()
+    graded.nbgrader("autograde", PS, "--force", "--student=student_zipped")
+    assert graded.grades("student_zipped")[name][:2] == (None, 1.5)
+    with graded.gradebook() as gradebook:
+        assert gradebook.find_comment(name, PS, PS, "student_zipped").comment == "well argued"
+
+
+def test_without_our_marking_nobody_gets_points(graded):
+    """Stock execution of the learner's notebook fails on the guard of each grade cell, instead of giving full points."""
+    config = graded.folder / "nbgrader_config.py"
+    ours = config.read_text()
+    config.write_text('c = get_config()\nc.CourseDirectory.db_url = "sqlite:///stock.db"\n')
+    try:
+        graded.nbgrader("generate_assignment", PS, "--force")
+        graded.nbgrader("autograde", PS, "--force", "--student=student_perfect")
+        graded.nbgrader("export", "--to", "stock.csv")
+    finally:
+        config.write_text(ours)
+    row = (graded.folder / "stock.csv").read_text().splitlines()[1].split(",")
+    assert row[3] == "student_perfect" and float(row[-2]) == 0
+
+
+def test_marking_that_cannot_be_loaded_stops_the_run(graded, tmp_path):
+    (tmp_path / "autograder").mkdir()
+    (tmp_path / "autograder" / "__init__.py").write_text("raise ImportError('broken for a test')")
+    before = graded.grades("student_flawed")
+    done = graded.nbgrader("autograde", PS, "--force", "--student=student_flawed", check=False, PYTHONPATH=str(tmp_path))
+    assert done.returncode != 0 and "nothing is graded" in done.stderr and "broken for a test" in done.stderr
+    assert graded.grades("student_flawed") == before
