@@ -7,6 +7,7 @@ of its type, never as an object. Nothing is pickled and no method of a learner's
 import dataclasses
 import math
 import sys
+import unicodedata
 
 MAX_DEPTH, MAX_ITEMS, MAX_TEXT, MAX_BITS = 12, 50_000, 200_000, 256  # an int of 256 bits still fits a float
 _NOT_FINITE = ("nan", "inf", "-inf")
@@ -132,7 +133,7 @@ def text(value, limit):
     if type(value) is not str:
         return ""
     shown = value[:limit].encode(errors="replace").decode()
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else "�" for letter in shown)
+    return "".join("�" if unicodedata.category(letter)[0] == "C" and letter not in "\n\t" else letter for letter in shown)
 
 
 def unpack(packed, *, arrays=False):

@@ -61,17 +61,21 @@ class Zygote:
                 stderr=subprocess.PIPE,
                 start_new_session=True,  # Ctrl-C in the grader's terminal is the grader's to handle
             )
-        self.layers = {"folder": ""}
+        self.folder = ""  # where its runs keep their files, if on this machine's disk
         self.layers = self._hello()
 
     def _hello(self):
+        """Wait until it is ready; what it locks its runs in with."""
         self.control.settimeout(_START)
         with contextlib.suppress(TimeoutError):
             if hello := self.control.recv(1 << 12):
                 self.control.settimeout(_GRACE)
-                return json.loads(hello)
-        self.close()
-        raise JailFault(f"the zygote did not start: {self.process.stderr.read().decode(errors='replace')[-_TAIL:]}")
+                layers = json.loads(hello)
+                self.folder = layers.pop("folder")
+                return layers
+        self._end()
+        with self.process.stderr as said:
+            raise JailFault(f"the zygote did not start: {said.read().decode(errors='replace')[-_TAIL:]}")
 
     @property
     def alive(self):
@@ -82,14 +86,18 @@ class Zygote:
         return Jail(self, limits)
 
     def close(self):
-        """End it and every run it started. It cleans up after itself, unless somebody has killed it."""
+        """End it and every run it started."""
+        self._end()
+        self.process.stderr.close()
+        if self.folder:  # it cleans up after itself, unless somebody killed it
+            sweep.remove(self.folder)
+
+    def _end(self):
         self.control.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(_GRACE)
         self.process.kill()
         self.process.wait()
-        if folder := self.layers["folder"]:
-            sweep.remove(folder)
 
 
 class Jail:
@@ -107,7 +115,11 @@ class Jail:
         self.poll = select.poll()
         for handle in (self.answers, *self.streams, self.leash.fileno()):
             self.poll.register(handle, select.POLLIN)
-        self.ready = self._next(b"") == {"ready": True}  # sent once locked in, before it has read a cell
+        try:
+            self.ready = self._next(b"") == {"ready": True}  # sent once locked in, before it has read a cell
+        except JailFault:
+            self._let_go()
+            raise
 
     def ask(self, message):
         """The reply, a dict; None once it has ended or broken a rule: `verdict` then says how."""
@@ -145,12 +157,17 @@ class Jail:
         with contextlib.suppress(OSError):
             self.leash.shutdown(socket.SHUT_WR)
         deadline = time.monotonic() + _GRACE
-        while self.report is None:
-            self._wait(b"", deadline)
+        try:
+            while self.report is None:
+                self._wait(b"", deadline)
+        finally:
+            self._let_go()
+        self.seconds = time.monotonic() - self.started
+
+    def _let_go(self):
         for handle in (self.input, self.answers, *self.streams):
             os.close(handle)
         self.leash.close()
-        self.seconds = time.monotonic() - self.started
 
     def __enter__(self):
         return self

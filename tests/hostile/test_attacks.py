@@ -112,5 +112,4 @@ def _parent(path):
 
 def _left_behind(top):
     """Folders of runs that are over, where they lie on this machine's disk."""
-    folder = top.layers["folder"]
-    return os.listdir(folder) if folder else []
+    return os.listdir(top.folder) if top.folder else []

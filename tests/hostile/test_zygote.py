@@ -75,7 +75,7 @@ def test_a_killed_zygote_takes_its_runs_along_and_the_next_run_gets_a_new_one(wi
     jail = source.open(Limits(seconds=60))
     family = _children(source.process.pid)
     os.kill(source.process.pid, signal.SIGKILL)
-    with pytest.raises(JailFault):
+    with pytest.raises(JailFault), jail:
         jail.ask({"cells": ["while True: pass"], "names": [], "files": {}, "calls": [], "given": {}})
     _wait_until(lambda: not any(map(_runs, family)))
     assert run_jailed(["answer = 1"], ["answer"], without=without).answers == {"answer": 1}
@@ -132,6 +132,11 @@ def test_tests_see_what_was_raised_and_go_on():
     cells = ["def f(x): raise ValueError('no')\ndef g(x): return x + 1\nkept = (1, [2])"]
     result = run_examined(cells, [tests], ["text", "number", "held"], calls=["f", "g"], reads=["kept"])
     assert (result.verdict, result.answers) == ("ok", {"text": "ValueError: no", "number": 3, "held": [1, [2]]})
+
+
+def test_a_zygote_that_can_not_import_says_so():
+    with pytest.raises(JailFault, match="No module named 'no_such_module'"):
+        Zygote(("no_such_module",))
 
 
 def test_a_given_module_can_be_imported():
