@@ -2,7 +2,8 @@
 
 Each cell finds `T`, a table of all an attacker may know (paths, ports, process numbers; not the secret), a `libc`, and
 puts what it got into `loot`. `says` must be found in what came out: it proves that the attack ran as far as the wall.
-`real` attacks are also run without a jail, where they must do harm: an attack that never worked would prove nothing.
+`real` attacks are also run without a jail, where they must do harm: an attack that never worked would prove nothing. What
+reaches for the machine itself is bounded and leaves at most an empty trial file, so that a broken wall breaks no more.
 """
 
 # ruff: noqa: E501
@@ -89,7 +90,7 @@ while frame: loot.append(str(frame.f_locals)[:3000]); frame = frame.f_back
 loot = str(loot)""", "ok", "loot"),
     Attack("shared memory files", "loot = os.listdir('/dev/shm')"),
     Attack("System V shared memory", "call(29, 1234, 4096, 0o1666)"),
-    Attack("message queues", "call(240, b'q', 0o102, 0o600, None)"),
+    Attack("message queues", "call(240, b'hostile-trial', 0o102, 0o600, None)"),
     Attack("the keyring of the kernel", "call(250, 0, -3, 1)"),
     Attack("names through inotify", "i = libc.inotify_init(); call(254, i, T['folder'].encode(), 0xFFF)"),
     Attack("the kernel log", "call(103, 3, ctypes.create_string_buffer(100), 100)"),
@@ -113,7 +114,6 @@ with sqlite3.connect(T['gradebook']) as d: d.execute('update grade set points = 
     Attack("move the key into one's folder", "os.rename(T['key'], 'mine')"),
     Attack("truncate by path", "os.truncate(T['key'], 0)", real=True),
     Attack("truncate while opening to read", "os.open(T['key'], os.O_RDONLY | os.O_TRUNC)", real=True),
-    Attack("empty a file of Python's", "os.open(os.__file__, os.O_RDONLY | os.O_TRUNC)"),
     Attack("make the key unreadable", "os.chmod(T['key'], 0)", real=True),
     Attack("give the key away", "os.chown(T['key'], 12345, 12345)"),
     Attack("change its date", "os.utime(T['key'], (1, 1))", real=True),
@@ -123,23 +123,24 @@ with sqlite3.connect(T['gradebook']) as d: d.execute('update grade set points = 
     Attack("leave a link for the grader", "os.symlink('/etc/passwd', 'leak.txt')"),
     Attack("leave a pipe to hang the grader", "os.mkfifo('pipe')"),
     Attack("leave a device", "os.mknod('device', 0o60600, os.makedev(254, 0))"),
-    Attack("sitecustomize for the next run", "open(T['python'] + '/sitecustomize.py', 'w').write('raise SystemExit')"),
-    Attack("a .pth for the next run", "open(T['python'] + '/site-packages/x.pth', 'w').write('import os')"),
+    Attack("a module for the next run", "open(T['python'] + '/hostile_trial.py', 'w').write('#')"),
+    Attack("a .pth for the next run", "open(T['python'] + '/site-packages/hostile_trial.pth', 'w').write('#')"),
     Attack("usercustomize for the next run", "os.makedirs(os.path.expanduser('~/.local/lib')); open(os.path.expanduser('~/.local/lib/usercustomize.py'), 'w').write('1/0')", "ok", ""),
-    Attack("poison a compiled module", "open(os.path.dirname(os.__file__) + '/__pycache__/json.pyc', 'wb').write(b'x')"),
+    Attack("poison a compiled module", "open(os.path.dirname(os.__file__) + '/__pycache__/hostile_trial.pyc', 'wb').write(b'')"),
     Attack("write through an inherited handle", """
 for handle in range(3, 256):
     try: os.pwrite(handle, b'stolen', 0)
     except OSError: pass
 loot = 'tried'""", "ok error", ""),
-    Attack("shared memory file", "open('/dev/shm/x', 'w').write('x')"),
-    Attack("a cron job", "open('/etc/cron.d/x', 'w').write('* * * * * root true')"),
+    Attack("shared memory file", "open('/dev/shm/hostile-trial', 'w')"),
+    Attack("a cron job", "open('/etc/cron.d/hostile-trial', 'w')"),
     Attack("mount over it", "libc.mount(b'none', T['folder'].encode(), b'tmpfs', 0, None) and call(165, b'none', T['folder'].encode(), b'tmpfs', 0, None)"),
     Attack("fill the disk", """
-for n in range(1000):
-    with open(str(n), 'wb') as f: f.write(bytes(1 << 20))""", "error too_much_output", "No space|files than allowed"),
+for n in range(100):
+    with open(str(n), 'wb') as f: f.write(bytes(1 << 20))
+time.sleep(1)  # where the folder is looked at now and then, that is now""", "error too_much_output", "No space|files than allowed"),
     Attack("one huge file", "open('x', 'wb').write(bytes(64 << 20))", "error too_much_output", "File too large|files than allowed"),
-    Attack("a million files", "for n in range(10**6): open(str(n), 'w').close()", "error too_much_output timeout", "No space|files than allowed|not done"),
+    Attack("many files", "for n in range(20000): open(str(n), 'w').close()\ntime.sleep(1)", "error too_much_output timeout", "No space|files than allowed|not done"),
     Attack("folders deeper than a path", """
 for n in range(3000): os.mkdir('d' * 200); os.chdir('d' * 200)""", "error too_much_output", "No space|files than allowed"),
     Attack("folders nobody can open", "for n in range(100): os.mkdir(str(n), 0)\nloot = 'made'", "ok too_much_output", "made|files than allowed"),
@@ -163,11 +164,11 @@ NETWORK = (
 )  # fmt: skip
 
 SIGNALS = (
-    Attack("kill the parent", "os.kill(os.getppid(), 9)"),
-    Attack("kill the grader", "os.kill(T['grader'], 9)"),
+    Attack("kill the parent", "os.kill(os.getppid(), 0)"),
+    Attack("kill the grader", "os.kill(T['grader'], 0)", says="not permitted"),
     Attack("kill the bystander", "os.kill(T['bystander'], 9)", says=REFUSED + "|No such process", real=True),
     Attack("stop the bystander", "os.kill(T['bystander'], signal.SIGSTOP)", says=REFUSED + "|No such process", real=True),
-    Attack("kill everybody", "os.kill(-1, 9)"),
+    Attack("kill everybody", "os.kill(-1, 0)"),
     Attack("kill the group", "os.killpg(0, 9)"),
     Attack("kill by handle", "signal.pidfd_send_signal(os.pidfd_open(T['bystander']), 9)", real=True),
     Attack("kill by thread", "call(200, T['bystander'], 9)", real=True),
@@ -219,13 +220,13 @@ ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m)))()
 )  # fmt: skip
 
 RESOURCES = (
-    Attack("fork bomb", "while True:\n    try: os.fork()\n    except OSError as e: loot = str(e); break", "ok", "not permitted"),
+    Attack("fork bomb", "for _ in range(100):\n    if os.fork() == 0: time.sleep(1); os._exit(0)", "error", "not permitted"),
     Attack("thread bomb", """
 threading.stack_size(32768)
 try:
-    while True: threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    for _ in range(5000): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 except RuntimeError as e: loot = str(e)""", "ok memory timeout error killed", "start new thread|memory|not done|answered|SIG", seconds=1.5),
-    Attack("memory bomb", "x = []\nwhile True: x.append(bytearray(10 << 20))", "memory", "MemoryError|out of memory"),
+    Attack("memory bomb", "x = []\nfor _ in range(200): x.append(bytearray(10 << 20))", "memory", "MemoryError|out of memory"),
     Attack("memory at once", "x = bytearray(1 << 40)", "memory", "MemoryError"),
     Attack("memory outside Python", "libc.malloc.restype = ctypes.c_void_p; libc.malloc.argtypes = [ctypes.c_size_t]; loot = libc.malloc(8 << 30) or 'none'", "ok", "none"),
     Attack("memory that is shared", "import mmap; mmap.mmap(-1, 8 << 30)", says="Cannot allocate"),
