@@ -4,7 +4,8 @@ import string
 from dataclasses import dataclass
 
 from . import amounts
-from .formula import FORMULAS, Formula
+from .catalogue import load_all
+from .formula import Formula
 from .quantity import InputError, look_up
 from .spelling import nearest
 
@@ -13,8 +14,8 @@ from .spelling import nearest
 class Claim:
     """`Claim("{world_size} GPUs hold {zero_state_bytes} each")`; called with values, it says the sentence.
 
-    A blank names a quantity that is given or a formula that is evaluated; `{zero_state_bytes:GiB}` picks the unit
-    it is written in. Formulas not in the catalogue are passed by keyword.
+    A blank names a formula passed by keyword, a quantity that is given, or a formula of the catalogue, in this order;
+    `{zero_state_bytes:GiB}` picks the unit it is written in.
     """
 
     sentence: str
@@ -35,13 +36,13 @@ class Claim:
     def _fill(self, name, scale, values):
         if name is None:
             return ""
-        if name in self.formulas or name in FORMULAS:
-            formula: Formula = self.formulas.get(name) or FORMULAS[name]
-            return amounts.write(formula(**formula.accept(values, extra=True)), formula.unit, scale=scale)
-        if name not in values:
-            raise InputError(f"nothing fills {{{name}}} in {self.sentence!r}{nearest(name, [*values, *FORMULAS])}")
-        quantity = look_up(name)
-        return amounts.write(quantity.accept(values[name]), quantity.unit, scale=scale)
+        if name in values and name not in self.formulas:
+            quantity = look_up(name)
+            return amounts.write(quantity.accept(values[name]), quantity.unit, scale=scale)
+        if name not in self.formulas and name not in load_all():
+            raise InputError(f"nothing fills {{{name}}} in {self.sentence!r}{nearest(name, [*values, *load_all()])}")
+        formula: Formula = self.formulas.get(name) or load_all()[name]
+        return amounts.write(formula(**formula.accept(values, extra=True)), formula.unit, scale=scale)
 
 
 class Statement(str):

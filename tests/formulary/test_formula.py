@@ -1,5 +1,8 @@
 """A formula and its views agree, and what makes no sense raises when it is defined or called."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -129,3 +132,13 @@ def test_claims_fill_their_own_numbers():
 def test_a_blank_that_nothing_fills_is_named():
     with pytest.raises(InputError, match=r"nothing fills \{zero_state_byte\}"):
         Claim("{zero_state_byte}")(world_size=8)
+
+
+def test_a_given_value_is_said_and_not_computed_anew():
+    assert Claim("{pipeline_bubble:%}")(pipeline_bubble=0.25, num_stages=4, num_micro_batches=8) == "25%"
+
+
+def test_a_claim_finds_formulas_of_every_subject():
+    """In a fresh process, where nothing but the core is imported."""
+    program = "from formulary import Claim; print(Claim('{prefix_ratio}')(prefix_power=3))"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "1.074\n"
