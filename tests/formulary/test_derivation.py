@@ -104,3 +104,16 @@ def test_every_smooth_step_is_proved_by_simplification():
 
 def test_every_formula_is_derived_or_says_why_not():
     assert [f.name for f in load_all().values() if not f.derivation and not f.empirical] == []
+
+
+def test_powers_and_stated_roots():
+    assert Derivation("an area", N**2).power("its root", sp.Rational(1, 2), N).expr == N
+    with pytest.raises(DerivationError, match="does not follow"):
+        Derivation("an area", N**2).power("its root", sp.Rational(1, 3), N)
+    with pytest.raises(DerivationError, match="no root"):
+        Derivation("an area", N**2).solve("as large as nine", N, 9, sp.Integer(4))
+
+
+def test_a_step_says_what_was_done():
+    steps = Derivation("one side", N).multiply("and the other", N, N**2).steps
+    assert [step.operation for step in steps] == ["", r"times $\Psi$"]
