@@ -9,6 +9,7 @@ COMMANDS = {
     "course": ("autograder.cli", "build assignments for nbgrader from the bank"),
     "bank": ("autograder.cli", "check and show the exercises"),
     "grade": ("autograder.jail.doctor", "say what this machine offers to lock code in with"),
+    "bench": ("autograder.reasons.cli", "measure the markers"),
     "lab": ("labs.cli", "predict, run a real job, compare"),
 }
 

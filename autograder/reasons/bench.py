@@ -5,55 +5,54 @@ Settings are fitted on nine questions and tried on the tenth (`leave_one_out`), 
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from autograder.reasons.mark import evidence_of, settings, verdict_of
+from autograder.reasons.mark import TABLE_POINTS, ReasonMark, examine, kind_of, rate, settings
 from autograder.reasons.rubric import load_rubric
 
-GRADES = (0, 1, 2)
 DEVELOPING_FILE = Path(__file__).resolve().parents[2] / "tests" / "reasons" / "paraphrases.jsonl"
+GRADES = range(TABLE_POINTS + 1)
 # What is tried for each threshold when settings are fitted.
 GRID = {"list_share": (0.6, 0.75), "near": (0.6, 0.75, 1.1), "subjects": (2, 3)}
-QUEUE_AIM = 0.28
-GUESSED = 2  # answers' worth of doubt added to each kind of evidence
-
-
-@dataclass(frozen=True)
-class Marked:
-    """An answer, the mark a person gave its reason, and the mark proposed here."""
-
-    question: int
-    lang: str
-    tag: str
-    text: str
-    given: int
-    mark: object = None
-
-    @property
-    def off(self):
-        return abs(self.mark.points - self.given)
+MOST_QUEUED = 0.25  # of the answers that settings are fitted to; others hold more that is unsure
+PRIOR = 3  # answers' worth of what was set before, in each kind of evidence
 
 
 class AnswersError(ValueError):
     """A file of marked answers that cannot be read: says which line and what was expected."""
 
 
+@dataclass(frozen=True)
+class Marked:
+    """An answer, the points a person gave its reason, and the mark given here."""
+
+    question: int
+    text: str
+    given: int
+    lang: str = ""
+    tag: str = ""
+    part: str = ""
+    mark: ReasonMark = None
+
+    @property
+    def off(self):
+        return abs(self.mark.points - self.given)
+
+
 def load_answers(path):
     """The marked answers of a JSON-lines file with q (1-10), lang, tag, reason and reason_points."""
-    answers = []
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
-        if line.strip():
-            answers.append(_answer(line, f"{path}, line {number}"))
-    return answers
+    lines = enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1)
+    return [_answer(line, f"{path}, line {number}") for number, line in lines if line.strip()]
 
 
 def _answer(line, where):
     try:
-        data = json.loads(line)
-        return Marked(int(data["q"]), data.get("lang", ""), data.get("tag", ""), data["reason"], int(data["reason_points"]))
-    except (KeyError, TypeError, ValueError) as why:
+        row = json.loads(line)
+        labels = {name: row.get(name, "") for name in ("lang", "tag", "part")}
+        return Marked(int(row["q"]), text=row["reason"], given=int(row["reason_points"]), **labels)
+    except (AttributeError, KeyError, TypeError, ValueError) as why:
         raise AnswersError(f"{where}: {why!r}; expected an object with q, lang, tag, reason and reason_points") from why
 
 
@@ -63,82 +62,109 @@ def rubric_of(question):
 
 
 def marked(answers, chosen=None):
-    """The answers with their marks."""
-    chosen = chosen or settings()
-    return [_with_mark(a, verdict_of(evidence_of(a.text, rubric_of(a.question), chosen), chosen, rubric_of(a.question).points)) for a in answers]
+    """The answers with their marks by `chosen` settings (those in use when not given)."""
+    return _marked(_examined(answers), chosen or settings())
 
 
-def _with_mark(answer, mark):
-    return Marked(answer.question, answer.lang, answer.tag, answer.text, answer.given, mark)
+def _examined(answers):
+    return [(answer, examine(answer.text, rubric_of(answer.question))) for answer in answers]
+
+
+def _marked(examined, chosen):
+    return [replace(answer, mark=rate(kind_of(findings, chosen), findings, chosen, TABLE_POINTS)) for answer, findings in examined]
 
 
 def leave_one_out(answers):
-    """The answers marked with settings fitted on all questions but their own."""
+    """The answers, each marked with settings fitted on all questions but its own."""
+    examined = _examined(answers)
+    tables = [(chosen, _kinds(examined, chosen)) for chosen in _grid()]
     found = []
-    for question in sorted({a.question for a in answers}):
-        chosen = fitted([a for a in answers if a.question != question])
-        found += marked([a for a in answers if a.question == question], chosen)
+    for question in sorted({answer.question for answer in answers}):
+        chosen = _fitted([(chosen, [pair for pair in kinds if pair[1].question != question]) for chosen, kinds in tables])
+        found += _marked([pair for pair in examined if pair[0].question == question], chosen)
     return found
 
 
 def fitted(answers):
-    """Settings fitted to `answers`: thresholds from GRID, points and reliability per kind of evidence, what counts as sure."""
-    tries = [_rated(answers, settings() | dict(zip(GRID, values, strict=True))) for values in product(*GRID.values())]
+    """Settings fitted to `answers`: thresholds from GRID, points and reliability per kind of evidence, and what is sure."""
+    examined = _examined(answers)
+    return _fitted([(chosen, _kinds(examined, chosen)) for chosen in _grid()])
+
+
+def _grid():
+    return [settings() | dict(zip(GRID, values, strict=True)) for values in product(*GRID.values())]
+
+
+def _kinds(examined, chosen):
+    return [(kind_of(findings, chosen), answer) for answer, findings in examined]
+
+
+def _fitted(tables):
+    tries = [_rated(chosen, kinds) for chosen, kinds in tables]
     return max(tries, key=lambda tried: tried[0])[1]
 
 
-def _rated(answers, chosen):
-    kinds = [evidence_of(a.text, rubric_of(a.question), chosen).kind for a in answers]
+def _rated(chosen, kinds):
+    """Kappa and the settings when each kind of evidence gets the points and the reliability it has among `kinds`."""
     given = defaultdict(list)
-    for kind, answer in zip(kinds, answers, strict=True):
+    for kind, answer in kinds:
         given[kind].append(answer.given)
-    table = {kind: _rating(given[kind], prior) for kind, prior in chosen["evidence"].items()}
-    chosen = chosen | {"evidence": table, "sure": _sure(kinds, table)}
-    return kappa([(table[kind]["points"], a.given) for kind, a in zip(kinds, answers, strict=True)]), chosen
+    table = {kind: _rating(given[kind], prior) for kind, prior in settings()["evidence"].items()}
+    agreement = kappa([(table[kind]["points"], answer.given) for kind, answer in kinds])
+    return agreement, chosen | {"evidence": table, "sure": _sure([table[kind]["reliability"] for kind, _ in kinds])}
 
 
 def _rating(given, prior):
-    """Points with the least squared error, and how often they were right; what was set before counts as GUESSED answers."""
-    start = prior["points"]
-    points = min(GRADES, key=lambda p: (sum((p - g) ** 2 for g in given) + GUESSED * (p - start) ** 2, abs(p - start)))
-    right = sum(g == points for g in given) + GUESSED * prior["reliability"]
-    return {"points": points, "reliability": right / (len(given) + GUESSED)}
+    """The points with the least squared error, and 1 less that error as a share of the worst; the prior counts PRIOR answers."""
+
+    def error(points):
+        before = (points - prior["points"]) ** 2 + (1 - prior["reliability"]) * TABLE_POINTS**2
+        return (sum((points - mark) ** 2 for mark in given) + PRIOR * before) / (len(given) + PRIOR)
+
+    best = min(GRADES, key=error)
+    return {"points": best, "reliability": round(1 - error(best) / TABLE_POINTS**2, 3)}
 
 
-def _sure(kinds, table):
-    """The lowest reliability that still keeps the queue within QUEUE_AIM."""
-    rated = sorted(table[kind]["reliability"] for kind in kinds)
-    return rated[int(len(rated) * QUEUE_AIM)] if rated else 0.0
+def _sure(ratings):
+    """The reliability from which on marks are sure, so that no more than MOST_QUEUED of the answers go to a person."""
+    levels = sorted(set(ratings))
+    return next((level for level in reversed(levels) if sum(r < level for r in ratings) <= MOST_QUEUED * len(ratings)), 0.0)
 
 
 def kappa(pairs):
-    """Quadratically weighted kappa of pairs (mark, given mark); 1.0 where all agree."""
-    count = len(pairs)
-    if not count:
+    """Quadratically weighted kappa of pairs (mark, given mark); 1.0 where neither varies and both agree."""
+    if not pairs:
         return 0.0
-    mine, theirs = [p for p, _ in pairs], [g for _, g in pairs]
-    observed = sum((p - g) ** 2 for p, g in pairs) / count
-    expected = sum((p - g) ** 2 for p in mine for g in theirs) / count**2
+    observed = sum((mine - theirs) ** 2 for mine, theirs in pairs) / len(pairs)
+    expected = sum((mine - theirs) ** 2 for mine, _ in pairs for _, theirs in pairs) / len(pairs) ** 2
     return 1 - observed / expected if expected else 1.0
 
 
 def figures(answers):
-    """The figures of marked answers: kappa (proposals included), its value on sure marks, shares of queue and of surely wrong marks."""
-    sure = [a for a in answers if not a.mark.needs_human]
+    """Kappa over all marks (proposals included) and over sure ones, shares exact, queued, and surely wrong by two points."""
+    sure = [answer for answer in answers if not answer.mark.needs_human]
     return {
         "answers": len(answers),
-        "kappa": kappa([(a.mark.points, a.given) for a in answers]),
-        "kappa_sure": kappa([(a.mark.points, a.given) for a in sure]),
-        "exact_share": sum(a.off == 0 for a in answers) / len(answers) if answers else 0.0,
-        "queue_share": 1 - len(sure) / len(answers) if answers else 0.0,
-        "confident_wrong_share": sum(a.off >= 2 for a in sure) / len(sure) if sure else 0.0,
+        "kappa": kappa([(answer.mark.points, answer.given) for answer in answers]),
+        "kappa_sure": kappa([(answer.mark.points, answer.given) for answer in sure]),
+        "exact_share": _share(answers, lambda answer: answer.off == 0),
+        "queue_share": _share(answers, lambda answer: answer.mark.needs_human),
+        "confident_wrong_share": _share(sure, lambda answer: answer.off >= 2),
     }
 
 
+def _share(answers, holds):
+    return sum(map(holds, answers)) / len(answers) if answers else 0.0
+
+
+GROUPS = {"by_language": "lang", "by_tag": "tag", "by_question": "question"}
+
+
 def report(answers):
-    """The figures over all, by language and by tag."""
-    return figures(answers) | {"by_language": _by(answers, "lang"), "by_tag": _by(answers, "tag"), "by_question": _by(answers, "question")}
+    """The figures over all, by language, by tag and by question."""
+    return figures(answers) | {name: _by(answers, key) for name, key in GROUPS.items()}
 
 
-def _by(answers, name):
-    return {str(value): figures([a for a in answers if getattr(a, name) == value]) for value in sorted({getattr(a, name) for a in answers})}
+def _by(answers, key):
+    values = sorted({getattr(answer, key) for answer in answers})
+    return {str(value): figures([answer for answer in answers if getattr(answer, key) == value]) for value in values}

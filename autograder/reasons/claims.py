@@ -51,7 +51,7 @@ def read(text, vocabulary, breaks):
     """The Reading of a normalised text."""
     parts = parted(text, breaks)[:MOST_CLAUSES]
     end = parts[-1].end if parts else 0
-    mentions = [m for m in vocabulary.mentions(text.clean[:end])]
+    mentions = vocabulary.mentions(text.clean[:end])
     return Reading(
         text, tuple(parts), tuple(with_polarity(text.clean, mentions, parts)) if parts else (), frozenset(supposed(text.clean, parts))
     )
@@ -87,9 +87,8 @@ def _try(claim, row, reading, first, count):
     filled = _fill(row, window, strict=True)
     if all(filled) and not _denied_as_a_whole(filled):
         return _found(claim, MADE, row, reading, first, count, filled)
-    loose = _fill(row, window, strict=False)
-    if count == 1 and claim.kind == EARNS and all(loose) and (_denials(row, loose) % 2 == 1 or all(filled)) and first not in reading.supposed:
-        return _found(claim, REVERSED, row, reading, first, count, loose)
+    if count == 1 and claim.kind == EARNS and first not in reading.supposed and _is_reversed(row, window, filled):
+        return _found(claim, REVERSED, row, reading, first, count, _fill(row, window, strict=False))
     met = [mention for mention in filled if mention]
     if claim.kind == EARNS and len(met) >= 2:
         return _found(claim, NEAR, row, reading, first, count, met, len(met) / len(row.slots))
@@ -99,7 +98,9 @@ def _try(claim, row, reading, first, count):
 def _with_next(claim, reading, first, count):
     """What speaks against an error may still come in the next clause of the sentence."""
     last = first + count - 1
-    goes_on = claim.kind in AGAINST and last + 1 < len(reading.clauses) and reading.clauses[last + 1].sentence == reading.clauses[last].sentence
+    goes_on = (
+        claim.kind in AGAINST and last + 1 < len(reading.clauses) and reading.clauses[last + 1].sentence == reading.clauses[last].sentence
+    )
     return count + goes_on
 
 
@@ -110,7 +111,9 @@ def _excluded(row, window):
 def _fill(row, window, strict):
     """For each slot a mention of its own, or None. Slots with the fewest candidates choose first, unless the row is ordered."""
     choices = [[m for m in window if any(_fits(m, option, strict) for option in slot.options)] for slot in row.slots]
-    order = range(len(choices)) if row.ordered else sorted(range(len(choices)), key=lambda i: (_are_predicates(choices[i]), len(choices[i])))
+    order = (
+        range(len(choices)) if row.ordered else sorted(range(len(choices)), key=lambda i: (_are_predicates(choices[i]), len(choices[i])))
+    )
     taken, filled, last = set(), [None] * len(choices), -1
     for i in order:
         for mention in choices[i]:
@@ -132,9 +135,14 @@ def _outdone(mention, row, filled, window):
     if not mention.is_predicate:
         return False
     things = [m for m in filled if m and not m.is_predicate]
-    opposites = row.opposites.get(mention.concept, ())
-    rivals = [m for m in window if m.denied != mention.denied and m.concept == mention.concept or m.denied == mention.denied and m.concept in opposites]
+    rivals = [m for m in window if _is_rival(m, mention, row.opposites.get(mention.concept, ()))]
     return any(min((_apart(r, thing) for r in rivals), default=FAR) < _apart(mention, thing) for thing in things)
+
+
+def _is_rival(other, mention, opposites):
+    if other.denied == mention.denied:
+        return other.concept in opposites
+    return other.concept == mention.concept
 
 
 def _apart(one, other):
@@ -144,6 +152,12 @@ def _apart(one, other):
 def _fits(mention, option, strict=True):
     name, sign = option
     return mention.concept == name and (not strict or sign not in (AFFIRMED, DENIED) or mention.denied == (sign == DENIED))
+
+
+def _is_reversed(row, window, filled):
+    """All of the claim is there, but an odd number of its predicates is denied, or its things are."""
+    loose = _fill(row, window, strict=False)
+    return all(loose) and (all(filled) or _denials(row, loose) % 2 == 1)
 
 
 def _denied_as_a_whole(filled):

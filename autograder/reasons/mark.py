@@ -12,28 +12,28 @@ from autograder.reasons.rubric import ALSO_TRUE, CONTRADICTS, EARNS, SIDE_ERROR
 from autograder.reasons.spelling import mend
 from autograder.reasons.talk import is_list, restates, subjects
 from autograder.reasons.text import normalise
-from autograder.reasons.vocabulary import language
 
 SETTINGS_FILE = Path(__file__).with_name("settings.yaml")
 TABLE_POINTS = 2  # the points of a full reason in the table of evidence
+ROLES = {EARNS: "earned", CONTRADICTS: "contradicted", SIDE_ERROR: "side error", ALSO_TRUE: "also true"}
 
 
 @cache
 def settings():
-    """Thresholds, and per kind of evidence how often its mark was right: measured by `psi bench reasons`."""
+    """Thresholds, and per kind of evidence its points and how reliable they are: measured by `psi bench reasons`."""
     return yaml.safe_load(SETTINGS_FILE.read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
 class Match:
-    """A claim and the part of the answer that makes it. `role`: earned, contradicted, side error, near, also true."""
+    """A claim and the part of the answer that makes it. `role`: earned, contradicted, side error or also true."""
 
     line: str
     role: str
     span: str
     why: str
-    claim: str = ""
     why_zh: str = ""
+    claim: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,93 +45,104 @@ class ReasonMark:
     needs_human: bool
     matches: tuple = ()
     evidence: str = ""
-    why: str = ""
+    why: dict = None
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What an answer holds: the kind of evidence, the worth of its claims, and the claims found."""
+class Findings:
+    """What was read from an answer, and for each claim that is met the finding and its rubric line."""
 
-    kind: str
-    worth: float
-    matches: tuple = ()
-    cut: bool = False
+    reading: object
+    rubric: object
+    hits: dict
+    lines: dict
+
+    @property
+    def matches(self):
+        return tuple(_match(self.lines[name], hit, self.reading) for name, hit in self.hits.items() if hit.how != NEAR)
 
 
 def mark_reason(text, rubric, points=None):
     """The ReasonMark of `text` by `rubric`, scaled to `points` (the rubric's own when not given). Never raises for any text."""
-    return verdict_of(evidence_of(text, rubric), settings(), rubric.points if points is None else points)
+    findings = examine(text, rubric)
+    return rate(kind_of(findings, settings()), findings, settings(), rubric.points if points is None else points)
 
 
-def evidence_of(text, rubric, chosen=None):
-    """The Evidence that `text` holds for the claims of `rubric`."""
-    chosen = chosen or settings()
-    reading = _reading(text, rubric)
-    found = [(line, claim, find(claim, reading)) for line in rubric.lines for claim in line.claims]
-    kind, worth = _judge(reading, rubric, found, chosen)
-    matches = tuple(_match(line, claim, hit, reading) for line, claim, hit in found if hit and hit.how != NEAR)
-    return Evidence(kind, worth, matches, reading.text.cut)
+def examine(text, rubric):
+    """The Findings of all claims of `rubric` in `text`; they depend on no setting."""
+    reading = read(mend(normalise(text), rubric.known_words), rubric.vocabulary, pattern("clause_breaks"))
+    lines = {claim.id: line.id for line in rubric.lines for claim in line.claims}
+    found = [find(claim, reading) for line in rubric.lines for claim in line.claims]
+    return Findings(reading, rubric, {hit.claim.id: hit for hit in found if hit}, lines)
 
 
-def verdict_of(evidence, chosen, points):
-    """The ReasonMark for some evidence: what that kind of evidence has turned out to be worth, and how reliably."""
-    rating = chosen["evidence"][evidence.kind]
-    reliability = 0.0 if evidence.cut else rating["reliability"]
+def rate(kind, findings, chosen, points):
+    """The ReasonMark for a kind of evidence: what it has turned out to be worth, and how reliably."""
+    rating = chosen["evidence"][kind]
+    reliability = 0.0 if findings.reading.text.cut else rating["reliability"]
     own = rating["points"] * points / TABLE_POINTS
-    return ReasonMark(own, reliability, reliability < chosen["sure"], evidence.matches, evidence.kind, chosen["explained"][evidence.kind])
+    return ReasonMark(own, reliability, reliability < chosen["sure"], findings.matches, kind, chosen["explained"][kind])
 
 
-def _reading(text, rubric):
-    mended = mend(normalise(text), rubric.known_words, language())
-    return read(mended, rubric.vocabulary, pattern("clause_breaks"))
+def _match(line, hit, reading):
+    role = "contradicted" if hit.how == REVERSED else ROLES[hit.claim.kind]
+    return Match(line, role, reading.text.quote(hit.start, hit.end), hit.claim.en, hit.claim.zh, hit.claim.id)
 
 
-ROLES = {EARNS: "earned", CONTRADICTS: "contradicted", SIDE_ERROR: "side error", ALSO_TRUE: "also true"}
-
-
-def _match(line, claim, hit, reading):
-    role = "contradicted" if hit.how == REVERSED else ROLES[claim.kind]
-    return Match(line.id, role, reading.text.quote(hit.start, hit.end), claim.en, claim.id, claim.zh)
-
-
-def _judge(reading, rubric, found, chosen):
-    """The kind of evidence an answer holds, and the points its claims are worth."""
+def kind_of(findings, chosen):
+    """The kind of evidence an answer holds; each has its row in the settings."""
+    reading, rubric, hits = findings.reading, findings.rubric, findings.hits
     if not reading.text.clean.strip():
-        return "empty", 0
+        return "empty"
     if is_list(reading, chosen):
-        return "list", 0
-    hits = {claim.id: hit for _, claim, hit in found if hit}
+        return "list"
     earned = sum(_worth(line, hits) for line in rubric.lines)
-    made = {kind: [hit for hit in hits.values() if hit.claim.kind == kind and hit.how == MADE] for kind in ROLES}
-    against = made[CONTRADICTS] + [h for h in hits.values() if h.how == REVERSED]
-    if not earned and restates(reading, [s for said in rubric.statements.values() for s in said], chosen):
-        return "restated", 0
-    return _kind(earned, rubric.points, against, made[SIDE_ERROR], _without_claim(hits, reading, rubric, chosen), _says_more(hits, reading, rubric)), earned
+    if earned:
+        return ("full" if earned >= rubric.points else "part") + _reservation(findings, earned)
+    if restates(reading, [statement for said in rubric.statements.values() for statement in said], chosen):
+        return "restated"
+    return "contradicted" if _against(hits) else _without_claim(findings, chosen)
 
 
 def _worth(line, hits):
+    """The points a line earns: the worth of its best claim that is made, by itself or by its parts."""
     made = {name for name, hit in hits.items() if hit.how == MADE}
     worths = [claim.worth for claim in line.of_kind(EARNS) if claim.id in made or (claim.parts and set(claim.parts) <= made)]
     return min(line.points, max(worths, default=0))
 
 
-def _without_claim(hits, reading, rubric, chosen):
+def _made(hits, kind):
+    return [hit for hit in hits.values() if hit.how == MADE and hit.claim.kind == kind]
+
+
+def _against(hits, least=0):
+    """Contradictions made, and claims worth at least `least` of which the opposite is said."""
+    return _made(hits, CONTRADICTS) + [hit for hit in hits.values() if hit.how == REVERSED and hit.claim.worth >= least]
+
+
+def _reservation(findings, earned):
+    """What stands against an earned claim, as the ending of the kind of evidence."""
+    errors = _made(findings.hits, SIDE_ERROR)
+    if _against(findings.hits, least=earned):
+        return "_contradicted"
+    if _against(findings.hits):
+        return "_doubted"
+    if any(hit.claim.worth for hit in errors):
+        return "_with_error"
+    return "_with_aside" if errors else "_and_more" if _says_more(findings) else ""
+
+
+def _says_more(findings):
+    """Whether some clause speaks of the field without any claim in it: it may hold an error, or more of the reason."""
+    reading = findings.reading
+    told = {place for hit in findings.hits.values() if hit.how == MADE for place in range(hit.first, hit.first + hit.count)}
+    rest = [clause for place, clause in enumerate(reading.clauses) if place not in told]
+    return any(findings.rubric.field_words.search(reading.text.clean, clause.start, clause.end) for clause in rest)
+
+
+def _without_claim(findings, chosen):
     """What an answer without a claim is: near one, on the subject, or vague."""
-    nearness = max((hit.share for hit in hits.values() if hit.how == NEAR), default=0)
+    nearness = max((hit.share for hit in findings.hits.values() if hit.how == NEAR), default=0)
     if nearness >= chosen["near"]:
         return "near"
-    return "unrecognised" if subjects(reading.text.clean, rubric.field_words) >= chosen["subjects"] else "vague"
-
-
-def _kind(earned, most, against, side, without_claim, more):
-    level = "full" if earned >= most else "part" if earned else "none"
-    if level != "none":
-        return f"{level}_contradicted" if against else f"{level}_with_error" if side else f"{level}_and_more" if more else level
-    return "contradicted" if against else without_claim
-
-
-def _says_more(hits, reading, rubric):
-    """Whether some clause speaks of the field without any claim in it: it may hold an error, or more of the reason."""
-    told = {place for hit in hits.values() if hit.how == MADE for place in range(hit.first, hit.first + hit.count)}
-    rest = [clause for place, clause in enumerate(reading.clauses) if place not in told]
-    return any(rubric.field_words.search(reading.text.clean, clause.start, clause.end) for clause in rest)
+    return "unrecognised" if subjects(findings.reading.text.clean, findings.rubric.field_words) >= chosen["subjects"] else "vague"

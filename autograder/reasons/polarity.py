@@ -5,7 +5,8 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from functools import cache
 
-from autograder.reasons.vocabulary import compile_terms, language, listed
+from autograder.reasons.language import language, listed
+from autograder.reasons.vocabulary import compile_terms
 
 CHINESE = re.compile("[一-鿿]")
 

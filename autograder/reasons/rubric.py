@@ -49,7 +49,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Claim:
-    """What an answer may say, in words (`en`, `zh`), what that is worth, and the rows by which it is recognised."""
+    """What an answer may say, in words (`en`, `zh`), what that is worth (a side error: what it costs), and the rows that recognise it."""
 
     id: str
     kind: str
@@ -122,7 +122,8 @@ def shared_vocabulary(folder=RUBRIC_FOLDER):
 @cache
 def field_words(folder=RUBRIC_FOLDER):
     """One pattern for the things of the field that all rubrics of `folder` share: what tells a subject from talk."""
-    return compile_terms(term for concept in shared_vocabulary(folder).concepts.values() if not concept.is_predicate for term in concept.terms if term[0] != "@")
+    things = [concept for concept in shared_vocabulary(folder).concepts.values() if not concept.is_predicate]
+    return compile_terms(term for concept in things for term in concept.terms if term[0] != "@")
 
 
 def _only_named(vocabulary, lines):
@@ -143,7 +144,8 @@ def _line(data, vocabulary):
 
 def _claim(kind, data, vocabulary):
     rows = tuple(_row(row, kind, data, vocabulary) for row in data.get("any") or ())
-    return Claim(data["id"], kind, data["en"], data["zh"], rows, data.get("worth", 0), tuple(data.get("parts") or ()))
+    worth = data.get("costs", 1) if kind == SIDE_ERROR else data.get("worth", 0)
+    return Claim(data["id"], kind, data["en"], data["zh"], rows, worth, tuple(data.get("parts") or ()))
 
 
 def _row(row, kind, claim, vocabulary):

@@ -6,6 +6,8 @@ from functools import cache, lru_cache
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import extractOne
 
+from autograder.reasons.language import language, listed
+
 WORD = re.compile(r"(?<![0-9])[a-z]+")
 SHORTEST = 5  # letters; a shorter word has too many neighbours
 CACHED = 4096  # words whose correction is kept
@@ -22,9 +24,9 @@ def slips(word):
     return 0 if len(word) < SHORTEST else 1 if len(word) < LONG else 2
 
 
-def mend(text, targets, language):
+def mend(text, targets):
     """`text` with short forms written out, and words that are one or two slips from one of `targets` put right."""
-    short_forms = language["short_forms"]
+    short_forms = language()["short_forms"]
     text = text.sub(WORD, lambda match: short_forms.get(match[0], match[0]))
     text = _heard(text) if text.is_chinese else text
     return text.sub(WORD, lambda match: _nearest(match[0], targets))
@@ -60,16 +62,12 @@ def _by_start(targets):
 
 @cache
 def _ordinary():
-    from autograder.reasons.vocabulary import language
-
     return frozenset(language()["ordinary_words"].split())
 
 
 @cache
 def _sound_alikes():
     """Per key term a pattern in which one or more of its characters are others that sound the same."""
-    from autograder.reasons.vocabulary import language, listed
-
     sounds = language()["sounds"]
     terms = listed(language()["key_terms"])
     return [

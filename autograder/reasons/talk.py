@@ -5,8 +5,9 @@ from functools import cache
 
 from rapidfuzz.fuzz import token_set_ratio
 
+from autograder.reasons.language import language, listed
 from autograder.reasons.text import normalise
-from autograder.reasons.vocabulary import compile_terms, language, listed
+from autograder.reasons.vocabulary import compile_terms
 
 WORD = re.compile(r"[a-z0-9]+(?:[.\-][a-z0-9]+)*|[一-鿿]")
 CHARACTER = 0.6

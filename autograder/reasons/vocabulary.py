@@ -7,16 +7,13 @@ takes in all terms of another concept.
 
 import re
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 
-import yaml
-
+from autograder.reasons.language import listed
 from autograder.reasons.spelling import words_of
 
-LANGUAGE_FILE = Path(__file__).with_name("language.yaml")
 WORD_END = r"(?:s|es)?(?![a-z0-9])"
-SYNTAX = re.compile(r"\\.|\[[^\]]*\]| ?\.\. ?|\+|\*| ")  # escaped characters and sets stay as they are
+SYNTAX = re.compile(r"\\.|\[[^\]]*\][+*]?| ?\.\. ?|\+|\*| ")  # escaped characters and sets stay as they are
 GAP = r"[^,.;:!?，。；：！？、\n]{0,18}?"
 
 MEANT = {"..": GAP, "+": r"\+", "*": "[a-z]*", " ": r"[\s\-]*"}
@@ -24,11 +21,6 @@ MEANT = {"..": GAP, "+": r"\+", "*": "[a-z]*", " ": r"[\s\-]*"}
 
 class VocabularyError(ValueError):
     """A table of terms that cannot be read: says which term and why."""
-
-
-def listed(written):
-    """The terms of a text that parts them by `;`."""
-    return [term.strip() for term in str(written).split(";") if term.strip()]
 
 
 def compile_terms(terms):
@@ -142,9 +134,3 @@ def _outermost(found):
         if span[1] > reach:
             reach, widest = span[1], span
     return [m for m in found if not (m.is_predicate and (m.start, m.end) in inner)]
-
-
-@cache
-def language():
-    """The table of negations, clause breaks and small words of both languages."""
-    return yaml.safe_load(LANGUAGE_FILE.read_text(encoding="utf-8"))
