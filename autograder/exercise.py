@@ -11,6 +11,7 @@ from formulary import glossary as _glossary  # noqa: F401  fills the table that 
 from formulary.amounts import AmountError
 from formulary.arithmetic import NotArithmetic
 from formulary.reckon import Amount, reckon
+from formulary.units import spell
 
 LANGUAGES = ("en", "zh")
 
@@ -38,7 +39,7 @@ class Text(Strict):
 
 
 class FormulaCall(Strict):
-    """A formula of the formulary, under a convention, at the exercise's given values and these."""
+    """A formula of the formulary, under a convention, at the exercise's given values and these; a value may name an earlier amount."""
 
     formula: str
     under: tuple[str, ...] = ()
@@ -163,13 +164,14 @@ class Exercise(Strict):
         """Every named amount: the given quantities, then the values in order, each over those before it."""
         found = {name: Amount(look_up(name).accept(value), look_up(name).unit) for name, value in self.given.items()}
         for name, value in self.values.items():
-            found[name] = self._call(value) if isinstance(value, FormulaCall) else reckon(value, found)
+            found[name] = self._call(value, found) if isinstance(value, FormulaCall) else reckon(value, found)
         return found
 
-    def _call(self, call):
+    def _call(self, call, found):
         chosen = formula(call.formula).under(*call.under)
         given = {name: value for name, value in self.given.items() if name in chosen.inputs}
-        return Amount(chosen(**given | call.values), chosen.unit)
+        stated = {name: _settled(look_up(name), value, found) for name, value in call.values.items()}
+        return Amount(chosen(**given | stated), chosen.unit)
 
     def expected(self, part):
         """The right answer of a part: a bool, a set of keys, an Amount, or a Text."""
@@ -228,6 +230,15 @@ class Exercise(Strict):
                     fill(getattr(text, language), self.amounts)
                 except (KeyError, ValueError, UnitError) as error:
                     yield (*where, language), f"a blank nothing fills: {error}"
+
+
+def _settled(quantity, value, found):
+    """A value as a call states it, or that of the earlier amount it names. Raises UnitError if that measures something else."""
+    if value not in found:
+        return value
+    if found[value].unit != quantity.unit:
+        raise UnitError(f"{value} is in {spell(found[value].unit)}, but {quantity.name} in {spell(quantity.unit)}")
+    return found[value].value
 
 
 def _each(where, things, faults):
