@@ -19,6 +19,10 @@ from .inmate import OUT_OF_MEMORY
 
 _TAIL = 4000  # bytes kept of what was printed
 _GRACE = 10.0  # s; the zygote ends a run that is over its time, so silence for longer than this means the zygote is stuck
+_OVERSTEPPED = {
+    "disk": ("too_much_output", "more or larger files than allowed"),
+    "threads": ("killed", "more threads than allowed"),
+}
 _START = 120.0  # s, for the preloaded modules to import on a busy machine
 _BOOT = """
 import sys
@@ -138,8 +142,8 @@ class Jail:
         status, broke = self.report["status"], self.report["broke"]
         if broke == "time" or status == -signal.SIGXCPU or self.report["cpu_seconds"] >= self.limits.cpu_seconds:
             return "timeout", f"not done after {self.limits.seconds:g} s, or {self.limits.cpu_seconds} s of computing"
-        if broke == "disk":
-            return "too_much_output", "more or larger files than allowed"
+        if broke in _OVERSTEPPED:
+            return _OVERSTEPPED[broke]
         if status == OUT_OF_MEMORY:
             return "memory", "out of memory"
         if not self.ready:

@@ -28,7 +28,7 @@ from .enclose import Cage, can_change_user, enclose
 from .limits import Limits
 
 HANDLES = 5
-_LOOK_AT_DISK_EVERY = 0.05  # s; only where the kernel doesn't bound the folder itself
+_LOOK_EVERY = 0.05  # s; only where the kernel doesn't bound these itself: the folder, and the threads of root
 
 
 def main(handle, preload, without):
@@ -140,7 +140,7 @@ class _Keeper:
         if not self.runs:
             return None
         left = max(0, min(run.deadline for run in self.runs.values()) - time.monotonic())
-        return left if self.cage.namespaces else min(left, _LOOK_AT_DISK_EVERY)
+        return left if self.cage.namespaces else min(left, _LOOK_EVERY)
 
     def _start(self):
         message, handles, *_ = socket.recv_fds(self.control, 1 << 12, HANDLES)
@@ -173,12 +173,12 @@ class _Keeper:
 
     def _enforce(self):
         now = time.monotonic()
-        look = not self.cage.namespaces and now - self.looked >= _LOOK_AT_DISK_EVERY
+        look = not self.cage.namespaces and now - self.looked >= _LOOK_EVERY
         self.looked = now if look else self.looked
         for run in self.runs.values():
-            over_disk = look and not sweep.fits(run.folder, run.ceilings.disk_bytes, run.ceilings.disk_entries)
-            if now > run.deadline or over_disk:
-                run.broke = "disk" if over_disk else "time"
+            broke = "time" if now > run.deadline else _overstepped(run) if look else ""
+            if broke:
+                run.broke = broke
                 run.deadline = now + 1  # look again, should it take that long to end
                 os.kill(run.process, signal.SIGKILL)
 
@@ -196,6 +196,16 @@ class _Keeper:
         report = {"status": os.waitstatus_to_exitcode(status), "broke": run.broke, "cpu_seconds": used.ru_utime + used.ru_stime}
         with run.leash, contextlib.suppress(OSError):  # whoever held the leash may be gone
             run.leash.send(json.dumps(report).encode())
+
+
+def _overstepped(run):
+    """The ceiling that the run is over, or nothing."""
+    if not sweep.fits(run.folder, run.ceilings.disk_bytes, run.ceilings.disk_entries):
+        return "disk"
+    with contextlib.suppress(FileNotFoundError):  # it has ended
+        threads = os.stat(f"/proc/{run.process}/task").st_nlink - 2
+        return "threads" if threads > run.ceilings.threads else ""
+    return ""
 
 
 def _inside(cage, ceilings, folder, user, keeper, pipes):

@@ -225,7 +225,8 @@ RESOURCES = (
 threading.stack_size(32768)
 try:
     for _ in range(5000): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
-except RuntimeError as e: loot = str(e)""", "ok memory timeout error killed", "start new thread|memory|not done|answered|SIG", seconds=1.5),
+    time.sleep(1)
+except RuntimeError as e: loot = str(e)""", "ok memory killed", "start new thread|memory|threads than allowed|SIG", seconds=30),
     Attack("memory bomb", "x = []\nfor _ in range(200): x.append(bytearray(10 << 20))", "memory", "MemoryError|out of memory"),
     Attack("memory at once", "x = bytearray(1 << 40)", "memory", "MemoryError"),
     Attack("memory outside Python", "libc.malloc.restype = ctypes.c_void_p; libc.malloc.argtypes = [ctypes.c_size_t]; loot = libc.malloc(8 << 30) or 'none'", "ok", "none"),
