@@ -10,6 +10,7 @@ from autograder.reasons.text import clauses as parted
 MADE, REVERSED, NEAR = "made", "reversed", "near"
 AGAINST = (CONTRADICTS, SIDE_ERROR)
 FAR = 10**6
+MOST_MENTIONS = 600
 MOST_CLAUSES = 60  # an answer of more is cut; a person reads it
 
 
@@ -51,7 +52,7 @@ def read(text, vocabulary, breaks):
     """The Reading of a normalised text."""
     parts = parted(text, breaks)[:MOST_CLAUSES]
     end = parts[-1].end if parts else 0
-    mentions = vocabulary.mentions(text.clean[:end])
+    mentions = vocabulary.mentions(text.clean[:end])[:MOST_MENTIONS]
     return Reading(
         text, tuple(parts), tuple(with_polarity(text.clean, mentions, parts)) if parts else (), frozenset(supposed(text.clean, parts))
     )

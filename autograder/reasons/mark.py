@@ -94,7 +94,7 @@ def kind_of(findings, chosen):
     reading, rubric, hits = findings.reading, findings.rubric, findings.hits
     if not reading.text.clean.strip():
         return "empty"
-    if is_list(reading, chosen):
+    if is_list(reading, rubric.field_words, chosen):
         return "list"
     earned = sum(_worth(line, hits) for line in rubric.lines)
     if earned:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from autograder.reasons.vocabulary import Vocabulary, VocabularyError, compile_terms
+from autograder.reasons.vocabulary import Vocabulary, VocabularyError
 
 RUBRIC_FOLDER = Path(__file__).resolve().parents[2] / "exercises" / "reasons"
 VOCABULARY_FILE = "vocabulary.yaml"
@@ -110,20 +110,13 @@ def _load(exercise, folder):
         lines = tuple(_line(line, vocabulary) for line in data["lines"])
     except (KeyError, TypeError, VocabularyError, RubricError) as why:
         raise RubricError(f"{path.name}: {why}") from why
-    return Rubric(exercise, data["statements"], lines, _only_named(vocabulary, lines), vocabulary.known_words, field_words(folder))
+    return Rubric(exercise, data["statements"], lines, _only_named(vocabulary, lines), vocabulary.known_words, vocabulary.things)
 
 
 @cache
 def shared_vocabulary(folder=RUBRIC_FOLDER):
     """The concepts that all rubrics of `folder` share."""
     return Vocabulary().extended(yaml.safe_load((folder / VOCABULARY_FILE).read_text(encoding="utf-8")))
-
-
-@cache
-def field_words(folder=RUBRIC_FOLDER):
-    """One pattern for the things of the field that all rubrics of `folder` share: what tells a subject from talk."""
-    things = [concept for concept in shared_vocabulary(folder).concepts.values() if not concept.is_predicate]
-    return compile_terms(term for concept in things for term in concept.terms if term[0] != "@")
 
 
 def _only_named(vocabulary, lines):

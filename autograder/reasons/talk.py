@@ -34,20 +34,28 @@ def _length(piece):
     return sum(CHARACTER if len(word) == 1 and word >= "一" else 1 for word in WORD.findall(piece))
 
 
-def is_list(reading, settings):
-    """Mostly bare terms between separators, or a string of words without any that tells something: keywords, no reason."""
+def is_list(reading, field_words, settings):
+    """Mostly bare terms between separators, or a string of terms in which nothing tells anything: keywords, no reason."""
     text = reading.text.clean
     found = pieces(text)
     bare = sum(is_bare(piece, settings["list_words"]) for piece in found)
     if bare >= settings["list_pieces"] and bare >= settings["list_share"] * len(found):
         return True
     tells = "=" in text or _words("telling").search(text) or _words("comparing").search(text)
-    return not tells and len(WORD.findall(text)) >= settings["string_words"]
+    return not tells and len(WORD.findall(text)) >= settings["string_words"] and _field_share(text, field_words) >= settings["string_field"]
+
+
+def _field_share(text, field_words):
+    """The share of a text's characters that belong to words of the field."""
+    return sum(match.end() - match.start() for match in field_words.finditer(text)) / max(len(text), 1)
 
 
 def restates(reading, statements, settings):
     """The answer says the statement again and adds nothing."""
-    return any(token_set_ratio(_spread(reading.text.clean), _spread(normalise(said).clean)) >= settings["restated"] for said in statements)
+    said = _spread(reading.text.clean)
+    if len(set(said.split())) < settings["restated_words"]:
+        return False
+    return any(token_set_ratio(said, _spread(normalise(statement).clean)) >= settings["restated"] for statement in statements)
 
 
 def _spread(text):

@@ -77,6 +77,12 @@ class Vocabulary:
         """Every word of the terms, for telling a misspelling from a word."""
         return frozenset(word for concept in self.concepts.values() for term in concept.terms for word in words_of(term))
 
+    @cached_property
+    def things(self):
+        """One pattern for all things, which tells a subject of the field from talk."""
+        found = [concept for concept in self.concepts.values() if not concept.is_predicate]
+        return compile_terms(term for concept in found for term in concept.terms if term[0] != "@" and len(term) > 1)
+
     def extended(self, table):
         """With the `things` and `predicates` of `table`; a concept that is there already gains the terms."""
         terms = {name: list(concept.terms) for name, concept in self.concepts.items()}
