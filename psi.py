@@ -6,6 +6,7 @@ import sys
 # first word: (module with main(argv), what it does)
 COMMANDS = {
     "formula": ("formulary.cli", "list, show and evaluate the formulas"),
+    "claims": ("formulary.claims.cli", "what is said, what is computed, and who is right"),
     "course": ("autograder.cli", "build assignments for nbgrader from the bank"),
     "bank": ("autograder.cli", "check and show the exercises"),
     "grade": ("autograder.jail.doctor", "say what this machine offers to lock code in with"),

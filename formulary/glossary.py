@@ -566,6 +566,10 @@ active_experts = quantity("active_experts", r"n_{\mathrm{act}}", PURE, "experts 
 
 # Hardware
 memory_bandwidth = quantity("memory_bandwidth", r"\beta_{\mathrm{HBM}}", BYTE / SECOND, "bandwidth of a card's memory", (10**11, 10**13))
+num_multiprocessors = quantity("num_multiprocessors", r"n_{\mathrm{SM}}", PURE, "multiprocessors of a card", (1, 200), integer=True)
+multiprocessor_memory = quantity(
+    "multiprocessor_memory", r"M_{\mathrm{SM}}", BYTE, "on-chip memory of one multiprocessor", (64 * 2**10, 256 * 2**10)
+)
 sparse_flop_per_s = quantity(
     "sparse_flop_per_s", r"F_{\mathrm{sparse}}", FLOP / SECOND, "16-bit peak with 2:4 sparsity", (10**13, 5 * 10**15)
 )

@@ -31,7 +31,13 @@ _CARDS = {
     "A100 80GB": (
         "NVIDIA A100 datasheet, SXM4",
         ("80GB", "2039 GB/s", "312 TFLOP/s", "300 GB/s", "400 W"),
-        {"sparse_flop_per_s": "624 TFLOP/s", "tf32_flop_per_s": "156 TFLOP/s", "fp32_flop_per_s": "19.5 TFLOP/s"},
+        {
+            "sparse_flop_per_s": "624 TFLOP/s",
+            "tf32_flop_per_s": "156 TFLOP/s",
+            "fp32_flop_per_s": "19.5 TFLOP/s",
+            "num_multiprocessors": 108,
+            "multiprocessor_memory": "192KiB",
+        },
     ),
     "H100 SXM": (
         "NVIDIA H100 datasheet",

@@ -1,4 +1,4 @@
-"""Shapes of published models: data for the formulas of `models`, each with its source.
+"""Shapes of published models, data for the formulas of `models`, and what was reported of their runs; each with its source.
 
 A family says how its blocks are made; a shape adds widths and depths.
 """
@@ -85,3 +85,14 @@ _SHAPES = [
 ]
 
 MODELS = {title: _shape(title, source, family, widths, **changes) for title, source, family, widths, changes in _SHAPES}
+
+RUNS = {
+    "Llama 3 405B pre-training": Bundle(
+        "Llama 3 405B pre-training",
+        "Llama Team, The Llama 3 Herd of Models, 2024, section 3.3.4: unexpected interruptions",
+        SEEN,
+        num_gpus=16384,
+        training_time="54 days",
+        expected_stops=419,
+    )
+}
