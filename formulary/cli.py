@@ -52,7 +52,7 @@ def _list(_):
 
 def _write_list(rows):
     wide = max(len(row["name"]) for row in rows)
-    return "\n".join(f"{r['name']:<{wide}}  ch {r['chapter'] or '-':<3} {r['unit']:<14} {r['meaning']}" for r in rows)
+    return "\n".join(f"{r['name']:<{wide}}  ch {r['chapter']:<3} {r['unit']:<14} {r['meaning']}" for r in rows)
 
 
 # --- show ------------------------------------------------------------------------------------------------------------

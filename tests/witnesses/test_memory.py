@@ -71,47 +71,43 @@ def test_sgd_of_torch(recipe, options):
     assert formula("state_bytes").under(recipe)(num_params=numel(net.parameters())) == held
 
 
-ITEMS = {  # dtype, first stage that cuts it
-    "weights": (torch.float16, 3),
-    "gradients": (torch.float16, 2),
-    "master weights": (torch.float32, 1),
-    "first moments": (torch.float32, 1),
-    "second moments": (torch.float32, 1),
+ITEMS = {  # a different size for each, so that none can be taken for another; first stage that cuts it
+    "weights": ("bytes_per_weight", torch.int8, 3),
+    "gradients": ("bytes_per_grad", torch.float16, 2),
+    "master weights": ("bytes_per_master", torch.float32, 1),
+    "first moments": ("bytes_per_momentum", torch.float64, 1),
+    "second moments": ("bytes_per_variance", torch.complex128, 1),
 }
+SIZES = {size: torch.empty(0, dtype=dtype).element_size() for size, dtype, _ in ITEMS.values()}
 
 
 def held_by(rank, ranks, stage, length):
     """Bytes of each item's piece, after really cutting a flat tensor."""
     pieces = {
         name: torch.zeros(length, dtype=dtype).chunk(ranks)[rank] if stage >= first else torch.zeros(length, dtype=dtype)
-        for name, (dtype, first) in ITEMS.items()
+        for name, (_, dtype, first) in ITEMS.items()
     }
     return {name: nbytes([piece]) for name, piece in pieces.items()}
 
 
-@pytest.mark.witness(
-    "zero_state_bytes", "zero_weight_bytes", "zero_grad_bytes", "zero_master_bytes", "zero_momentum_bytes", "zero_variance_bytes"
-)
+@pytest.mark.witness("zero_state_bytes", "zero_headroom_bytes")
+@pytest.mark.witness("zero_weight_bytes", "zero_grad_bytes", "zero_master_bytes", "zero_momentum_bytes", "zero_variance_bytes")
 @pytest.mark.parametrize("ranks", [1, 2, 4, 8])
 @pytest.mark.parametrize("stage", range(4))
 def test_tensors_cut_among_ranks(stage, ranks):
+    given = {"num_params": 960, "world_size": ranks, "stage": stage, **SIZES}
     for rank in range(ranks):
-        assert ZERO_LEDGER(num_params=960, world_size=ranks, stage=stage) == held_by(rank, ranks, stage, 960)
+        held = held_by(rank, ranks, stage, 960)
+        assert ZERO_LEDGER(**given) == held
+        assert formula("zero_state_bytes")(**given) == sum(held.values())
+        assert formula("zero_headroom_bytes")(memory_capacity=2**20, **given) == 2**20 - sum(held.values())
 
 
-PUBLISHED = [  # the paper's figure 1 and table 1: billions of parameters, ranks, GB for stages 1, 2, 3 as printed
-    (7.5, 64, (31.4, 16.6, 1.88)),
-    (7.5, 4, (52.5, 41.3, 30)),
-    (7.5, 16, (35.6, 21.6, 7.5)),
-    (7.5, 256, (30.4, 15.4, 0.47)),
-    (7.5, 1024, (30.1, 15.1, 0.12)),
-]
-
-
-@pytest.mark.witness("zero_state_bytes")
-@pytest.mark.parametrize(("billions", "ranks", "printed"), PUBLISHED)
-def test_the_table_of_the_zero_paper(billions, ranks, printed):
-    for stage, gigabytes in enumerate(printed, 1):
-        exact = formula("zero_state_bytes")(num_params=billions * 1e9, world_size=ranks, stage=stage) / 1e9
-        digits = len(str(gigabytes).partition(".")[2])
-        assert abs(exact - gigabytes) <= 0.5000001 * 10**-digits
+@pytest.mark.witness("param_state_bytes", "state_bytes", "optimizer_share")
+@pytest.mark.witness("weight_bytes", "grad_bytes", "master_bytes", "momentum_bytes", "variance_bytes")
+def test_tensors_of_one_rank():
+    held = held_by(0, 1, 0, 48)
+    assert STATE_LEDGER(num_params=48, **SIZES) == held
+    assert formula("state_bytes")(num_params=48, **SIZES) == sum(held.values()) == 48 * formula("param_state_bytes")(**SIZES)
+    optimizer = held["master weights"] + held["first moments"] + held["second moments"]
+    assert formula("optimizer_share")(**SIZES) == optimizer / sum(held.values())
