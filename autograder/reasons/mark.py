@@ -97,10 +97,10 @@ def kind_of(findings, chosen):
     if is_list(reading, rubric.field_words, chosen):
         return "list"
     earned = sum(_worth(line, hits) for line in rubric.lines)
+    if restates(reading, [statement for said in rubric.statements.values() for statement in said], earned, chosen):
+        return "restated"
     if earned:
         return ("full" if earned >= rubric.points else "part") + _reservation(findings, earned)
-    if restates(reading, [statement for said in rubric.statements.values() for statement in said], chosen):
-        return "restated"
     return "contradicted" if _against(hits) else _without_claim(findings, chosen)
 
 

@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from rapidfuzz.fuzz import token_set_ratio
+from rapidfuzz.fuzz import token_set_ratio, token_sort_ratio
 
 from autograder.reasons.language import language, listed
 from autograder.reasons.text import normalise
@@ -26,7 +26,8 @@ def pieces(text):
 
 def is_bare(piece, longest):
     """A piece of a few words that tells nothing: a term, perhaps with what belongs to it."""
-    return not ("=" in piece or _length(piece) > longest or _words("telling").search(piece))
+    length = _length(piece)
+    return length <= 1 or not ("=" in piece or length > longest or _words("telling").search(piece))
 
 
 def _length(piece):
@@ -50,12 +51,13 @@ def _field_share(text, field_words):
     return sum(match.end() - match.start() for match in field_words.finditer(text)) / max(len(text), 1)
 
 
-def restates(reading, statements, settings):
-    """The answer says the statement again and adds nothing."""
+def restates(reading, statements, earned, settings):
+    """The answer only says the statement again; where it seems to earn something, it must be the whole statement."""
     said = _spread(reading.text.clean)
     if len(set(said.split())) < settings["restated_words"]:
         return False
-    return any(token_set_ratio(said, _spread(normalise(statement).clean)) >= settings["restated"] for statement in statements)
+    alike, least = (token_sort_ratio, settings["said_again"]) if earned else (token_set_ratio, settings["restated"])
+    return any(alike(said, _spread(normalise(statement).clean)) >= least for statement in statements)
 
 
 def _spread(text):

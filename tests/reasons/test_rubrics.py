@@ -1,0 +1,87 @@
+"""Each rubric of the exercises: its own model answer, its statement, text of any kind."""
+
+import random
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as budget
+from hypothesis import strategies as st
+
+from autograder.reasons import load_rubric, mark_reason
+from autograder.reasons.rubric import RUBRIC_FOLDER, VOCABULARY_FILE
+
+EXERCISES = sorted(path.stem for path in RUBRIC_FOLDER.glob("*.yaml") if path.name != VOCABULARY_FILE)
+HOSTILE = {
+    "a megabyte": "each card keeps the weights " * 40_000,
+    "one word of a megabyte": "a" * 1_000_000,
+    "nested brackets": "[(" * 5_000 + ")]" * 5_000,
+    "controls": "".join(map(chr, range(32))) * 100,
+    "right to left": "\u202e2S\u202c all\u200f-gather" * 300,
+    "emoji": "🚀👩‍🚀" * 500,
+    "markup": "<script>alert(1)</script>&lt;b&gt;" * 100,
+    "code": "__import__('os').system('true')\n" * 50,
+    "negations": "不" * 3_000 + " not" * 500,
+    "a lone surrogate": "\ud800 keeps",
+    "numbers": "9**9**9 " * 300,
+}
+
+
+def test_all_ten_are_there():
+    assert [f"E000-TF{number:02d}" for number in range(1, 11)] == EXERCISES
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_model_answer_earns_all(exercise, lang):
+    rubric = load_rubric(exercise)
+    for line in rubric.lines:
+        mark = mark_reason(line.model_answers[lang], rubric)
+        assert mark.points == rubric.points and not mark.needs_human
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_the_statement_earns_nothing(exercise):
+    rubric = load_rubric(exercise)
+    marks = {said: mark_reason(said, rubric).points for statements in rubric.statements.values() for said in statements}
+    assert {said: points for said, points in marks.items() if points} == {}
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_every_claim_is_said_in_both_languages_and_can_be_met(exercise):
+    for line in load_rubric(exercise).lines:
+        assert line.criterion["en"] and line.criterion["zh"]
+        assert [claim.id for claim in line.claims if not (claim.en and claim.zh and (claim.rows or claim.parts))] == []
+        assert max(claim.worth for claim in line.claims) == line.points
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_text_earns_nothing_for_sure(text):
+    for exercise in EXERCISES:
+        mark = mark_reason(text, load_rubric(exercise))
+        assert mark.points == 0 or mark.needs_human
+
+
+@budget(max_examples=150, deadline=None)
+@given(st.text(max_size=300), st.sampled_from(EXERCISES))
+def test_any_text_is_marked(text, exercise):
+    mark = mark_reason(text, load_rubric(exercise))
+    assert 0 <= mark.points <= 2 and 0 <= mark.confidence <= 1
+    assert all(match.span in text for match in mark.matches)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_random_letters_earn_nothing(exercise):
+    draw = random.Random(exercise)
+    for _ in range(50):
+        text = "".join(draw.choices(string.ascii_lowercase.replace("k", "") + "   .,", k=120))
+        assert mark_reason(text, load_rubric(exercise)).points == 0
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_the_words_of_the_rubric_in_any_order_earn_nothing_for_sure(exercise):
+    rubric = load_rubric(exercise)
+    words = rubric.lines[0].model_answers["en"].split()
+    draw = random.Random(exercise)
+    lists = [", ".join(draw.sample(words, len(words))) for _ in range(10)]
+    assert [text for text in lists if mark_reason(text, rubric).points and not mark_reason(text, rubric).needs_human] == []
