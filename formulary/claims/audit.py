@@ -1,6 +1,5 @@
 """A claim in circulation, held against the formulary: what is said, what is computed, the verdict and why."""
 
-import string
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -48,6 +47,12 @@ class Finding:
     computed: str = ""
     note: str = ""
 
+    @property
+    def told(self):
+        """The computed amount; with what it is and what was made of the claim, where the sentence has no number for it."""
+        of = self.figure.of
+        return f"{of}: {self.computed} (read as {self.figure.claimed})" if of else self.computed
+
 
 @dataclass(frozen=True)
 class AuditedClaim:
@@ -94,13 +99,15 @@ class AuditedClaim:
     @property
     def sentence(self):
         """What is said, with the numbers as they are said."""
-        claimed = iter(figure.claimed for figure in self.figures if not figure.of)
-        return _fill(self.says, claimed, self.given)
+        words = self.says
+        for figure in self.figures:
+            words = words if figure.of else words.replace("{}", figure.claimed, 1)
+        return say(words, self.given)
 
     @property
     def computed(self):
         """The right numbers, in the units of the claimed ones."""
-        return "; ".join(f"{f.figure.of}: {f.computed}" if f.figure.of else f.computed for f in self.findings if f.computed)
+        return "; ".join(finding.told for finding in self.findings if finding.computed)
 
     @property
     def reason(self):
@@ -150,14 +157,6 @@ class Claims(tuple):
     def _repr_markdown_(self):
         rows = ["| what is said | computed | verdict | why |", "|---|---|---|---|"]
         return "\n".join([*rows, *(f"| {c.sentence} | {c.computed} | {VERDICTS[c.verdict]} | {c.reason} |" for c in self)])
-
-
-def _fill(words, claimed, given):
-    said = []
-    for before, text, unit, _ in string.Formatter().parse(words):
-        blank = {None: lambda: "", "": lambda: next(claimed)}.get(text) or (lambda t=text, u=unit: say(f"{{{t}:{u}}}", given))
-        said += [before, blank()]
-    return "".join(said)
 
 
 # --- the verdict on a figure ---------------------------------------------------------------------------------------------
