@@ -45,6 +45,44 @@ def test_saved_tensors_of_blocks(layers):
     assert rest == formula("activation_bytes")(num_layers=layers, bytes_per_score=0, **SHAPE)
 
 
+def kept_by(run, *shapes):
+    """Bytes that `run`, given fresh tensors of those shapes, keeps for its backward pass."""
+    inputs = [torch.randn(BATCH, *shape, dtype=BF16, requires_grad=True) for shape in shapes]
+    module = run if isinstance(run, torch.nn.Module) else torch.nn.ModuleList()
+    with SavedTensors(module, BATCH * LENGTH) as saved:
+        result = run(*inputs)
+    assert result is not None
+    return saved.live
+
+
+@pytest.mark.witness("saved_tensor_bytes")
+def test_what_each_operation_keeps():
+    block, wide, narrow = Block(WIDTH, HEADS, 4 * WIDTH).to(BF16), (LENGTH, 4 * WIDTH), (LENGTH, WIDTH)
+    heads, weights = (HEADS, LENGTH, WIDTH // HEADS), (HEADS, LENGTH, LENGTH)
+    projections = torch.nn.ModuleList([block.query, block.key, block.value])
+    with SavedTensors(projections, BATCH * LENGTH) as shared:
+        x = torch.randn(BATCH, *narrow, dtype=BF16, requires_grad=True)
+        projected = [projection(x) for projection in projections]
+    assert len(projected) == 3
+    dropped = lambda x: torch.native_dropout(x, 0.1, True)[0]
+    counted = {
+        "attention norm input": kept_by(block.norm_attention, narrow),
+        "attention input": shared.live,
+        "queries, keys, values": kept_by(lambda q, k: q @ k.transpose(-1, -2), heads, heads)
+        + kept_by(lambda w, v: w @ v.detach(), weights, heads),
+        "output projection input": kept_by(block.out, narrow),
+        "attention dropout mask": kept_by(dropped, narrow),
+        "MLP norm input": kept_by(block.norm_mlp, narrow),
+        "MLP input": kept_by(block.up, narrow),
+        "MLP pre-activation": kept_by(torch.nn.functional.gelu, wide),
+        "MLP activation": kept_by(block.down, wide),
+        "MLP dropout mask": kept_by(dropped, narrow),
+    }
+    parts = ACTIVATION_LEDGER(num_layers=1, **SHAPE)
+    assert {name: parts[name] for name in counted} == counted
+    assert {name: 3 * size for name, size in counted.items()} == {n: ACTIVATION_LEDGER(num_layers=3, **SHAPE)[n] for n in counted}
+
+
 def test_attention_without_dropout_keeps_one_copy():
     (scores, _), (explicit, _out) = score_bytes(dropout=False), forward(dropout=False)
     assert scores == formula("score_activation_bytes")(

@@ -47,7 +47,7 @@ def test_a_step_with_every_layer_rebuilt():
     assert formula("recomputed_step_flop")(**SHAPE) == pytest.approx(step(gpt(rebuild=range(LAYERS))), rel=1e-12)
 
 
-@pytest.mark.witness("step_flop")
+@pytest.mark.witness("part_flop")
 def test_parts_of_a_step():
     forward = counted(lambda: gpt()(batch()))
     parts = STEP_LEDGER(**SHAPE)

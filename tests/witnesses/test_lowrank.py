@@ -57,7 +57,7 @@ def test_adapters_of_a_model(targets):
     assert formula("lora_share_of_base")(lora_params=trainable, num_params=frozen) == trainable / frozen
 
 
-@pytest.mark.witness("lora_params")
+@pytest.mark.witness("lora_projection_params")
 @pytest.mark.parametrize("name, switch", list(zip(LORA_LEDGER.parts, MATRICES, strict=True)))
 def test_adapters_of_one_projection(name, switch):
     only = {other: int(other == switch) for other in MATRICES}

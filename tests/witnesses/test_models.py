@@ -88,7 +88,7 @@ def test_parameters_that_meet_a_token(title, experts, stated):
     assert made(active_experts=experts, **MODELS[title].only(made)) == numel(model.parameters()) - idle == stated
 
 
-@pytest.mark.witness("model_params")
+@pytest.mark.witness("part_params")
 @pytest.mark.parametrize("title", ["GPT-2", "Mixtral 8x7B", "Qwen2.5 0.5B", "BLOOM 176B"])
 def test_every_part(title):
     model, shape = build(MODELS[title]), MODELS[title]
