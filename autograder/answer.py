@@ -10,8 +10,9 @@ from formulary.amounts import AmountError, read
 from formulary.arithmetic import BITS, NotArithmetic, compute, parse
 from formulary.units import BYTE, PURE, SECOND, spell
 
-from . import limits
+from . import expression, limits, symbols
 from .exercise import Text
+from .expression import NotFormula
 
 
 class AnswerError(ValueError):
@@ -146,6 +147,35 @@ def _no_amount(value, unit):
     return AnswerError(
         f"{_short(value)} can't be read as an amount; write it like {form}", f"{_short(value)} 读不出数值，请写成 {form} 这样"
     )
+
+
+# --- a formula -------------------------------------------------------------------------------------------------------
+
+
+def formula(value, letters):
+    """The sides of a formula, each the list of trees it may mean, from `"(P-1)/(M+P-1)"`, `r"\\frac{P-1}{M+P-1}"`, `"V = 2S(k-1)/k"`.
+
+    A side in words (`idle / total`) is left out; the last side must be a formula.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise AnswerError(f"a formula is a text in quotes, not {_short(value)}", f"公式应是引号里的一段文字，而不是 {_short(value)}")
+    try:
+        *before, last = expression.sides(value if isinstance(value, str) else repr(value)) or [""]
+        found = [trees for side in before if (trees := _readings_or_none(side, letters))]
+        return [*found, expression.readings(last, letters)]
+    except NotFormula as error:
+        short, known = _short(value), ", ".join(symbols.shown(letters))
+        en, zh = (quote(error.why[language], 200) for language in ("en", "zh"))
+        raise AnswerError(f"{short}: {en}; it is written in {known}", f"{short}：{zh}；可用 {known}") from None
+
+
+def _readings_or_none(side, letters):
+    """The trees of a side, or None if it is a name for what is calculated, in words or one letter."""
+    try:
+        trees = expression.readings(side, letters)
+    except NotFormula:
+        return None
+    return trees if trees[0][0] not in ("name", "num") else None
 
 
 # --- a reason --------------------------------------------------------------------------------------------------------

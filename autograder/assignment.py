@@ -14,6 +14,7 @@ from .answer import example
 from .bank import ROOT, read_model
 from .exercise import LANGUAGES, Strict, Text
 from .rubric import write_answer
+from .symbols import shown
 
 COURSE = ROOT / "course"
 
@@ -128,16 +129,31 @@ def heading(exercise, languages):
 
 def question(exercise, languages):
     """The question as markdown, language after language, then the options."""
-    options = [f"- **{o.key}** {o.text.say(languages)}" for part in exercise.parts if part.type == "choice" for o in part.options]
-    return "\n\n".join([exercise.question.say(languages, join="\n\n"), *(["\n".join(options)] if options else [])])
+    return "\n\n".join([exercise.question.say(languages, join="\n\n"), *_options(exercise, languages)])
+
+
+SEVERAL = Text(
+    en="One or more are right. Each right one chosen adds its share of the points, each wrong one takes as much away, never below 0.",
+    zh="有一个或多个正确选项。每选对一项得一份分，每选错一项扣同样一份，最低 0 分。",
+)
+
+
+def _options(exercise, languages):
+    for part in exercise.parts:
+        if part.type == "choice":
+            yield "\n".join(f"- **{option.key}** {option.text.say(languages)}" for option in part.options)
+            if exercise.several(part):
+                yield SEVERAL.say(languages, join="\n\n")
 
 
 HOW = {
     "verdict": Text(en="True or False", zh="True 或 False"),
     "reason": Text(en="a text in quotes; in three quotes it may have several lines", zh="引号里的一段文字；用三引号可写多行"),
     "choice": Text(en="a letter in quotes", zh="引号里的字母"),
+    "several": Text(en='letters in quotes, such as "A, C"', zh='引号里的字母，如 "A, C"'),
     "number": Text(en="a number", zh="一个数"),
     "amount": Text(en="an amount such as {example}", zh="一个量，如 {example}"),
+    "expression": Text(en="a formula in quotes, in the letters {letters}", zh="引号里的公式，可用字母 {letters}"),
 }
 
 
@@ -145,7 +161,9 @@ def how(exercise, part):
     """How a part's answer is to be written."""
     if part.type == "number" and (unit := exercise.expected(part).unit) != PURE:
         return HOW["amount"].map(lambda words: words.format(example=f'"{example(unit)}"'))
-    return HOW[part.type]
+    if part.type == "expression":
+        return HOW["expression"].map(lambda words: words.format(letters=", ".join(shown(exercise.alphabet(part)))))
+    return HOW["several" if exercise.several(part) else part.type]
 
 
 def _answer_cell(exercise, languages):
@@ -156,7 +174,7 @@ def _answer_cell(exercise, languages):
 
 
 def _stub(part):
-    return '""' if part.type == "reason" else "None"
+    return '""' if part.type in ("reason", "expression") else "None"
 
 
 def _solution(exercise, part, languages):

@@ -1,10 +1,12 @@
 """What an exercise is: questions, parts to answer, rubric lines and misconceptions, in two languages; its answers come from formulas."""
 
+import re
 import string
 from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from sympy import oo
 
 from formulary import InputError, UnitError, formula, look_up
 from formulary import glossary as _glossary  # noqa: F401  fills the table that look_up reads
@@ -12,6 +14,9 @@ from formulary.amounts import AmountError
 from formulary.arithmetic import NotArithmetic
 from formulary.reckon import Amount, reckon
 from formulary.units import spell
+
+from . import equivalence, symbols
+from .expression import plain, readings
 
 LANGUAGES = ("en", "zh")
 
@@ -39,18 +44,32 @@ class Text(Strict):
 
 
 class FormulaCall(Strict):
-    """A formula of the formulary, under a convention, at the exercise's given values and these; a value may name an earlier amount."""
+    """A formula of the formulary, under conventions, turned round (`solve_for`) or at a limit, at the exercise's given values and these.
+
+    A value may also be the name of an earlier amount of the exercise.
+    """
 
     formula: str
     under: tuple[str, ...] = ()
     values: dict[str, float | str] = {}
+    solve_for: str = ""
+    limit: dict[str, float | Literal["oo"]] = {}
+
+    def chosen(self):
+        """The Formula. Raises InputError for names that it, or the formulary, does not know."""
+        found = formula(self.formula).under(*self.under)
+        if self.solve_for:
+            found = found.by_convention().solve_for(self.solve_for)
+        for name, to in self.limit.items():
+            found = found.limit(name, oo if to == "oo" else to)
+        return found
 
 
 class Mistake(Strict):
     """A wrong answer that people give, the hint that meets it, and the share of the part's points it keeps."""
 
     name: Name
-    answer: Arithmetic | bool | tuple[str, ...]
+    answer: Arithmetic | bool | tuple[str, ...] | FormulaCall
     hint: Text
     credit: float = Field(0, ge=0, le=1)
 
@@ -74,7 +93,10 @@ class VerdictPart(Part):
 
 
 class ChoicePart(Part):
+    """One option is right, or one or more where `several` is set, or the exercise is a multi_choice."""
+
     type: Literal["choice"]
+    several: bool = False
     options: tuple[Option, ...] = Field(min_length=2)
     answer: tuple[str, ...] = Field(min_length=1)
 
@@ -88,11 +110,25 @@ class NumberPart(Part):
     scale: str | None = None
 
 
+class ExpressionPart(Part):
+    """`answer` is arithmetic over names of formulas and quantities, or one formula; `letters` says what else they may be called.
+
+    A letter may also stand for a symbol of the exercise's own, which no quantity is called: `letters: {x: share_left}`.
+    """
+
+    type: Literal["expression"]
+    answer: Arithmetic | FormulaCall
+    letters: dict[str, Name] = {}
+
+
 class ReasonPart(Part):
     """Free text; `answer` is a model answer."""
 
     type: Literal["reason"]
     answer: Text
+
+
+AnyPart = Annotated[VerdictPart | ChoicePart | NumberPart | ExpressionPart | ReasonPart, Field(discriminator="type")]
 
 
 class Point(Strict):
@@ -125,10 +161,10 @@ KINDS = {
     "true_false": {"verdict", "reason"},
     "single_choice": {"choice"},
     "multi_choice": {"choice"},
-    "calculation": {"number"},
-    "derivation": {"reason"},
+    "calculation": {"number", "expression"},
+    "derivation": {"reason", "expression"},
     "design": {"reason"},
-    "short_answer": {"reason"},
+    "short_answer": {"reason", "expression"},
 }
 
 
@@ -144,7 +180,8 @@ class Exercise(Strict):
     hints: tuple[Text, ...] = ()
     given: dict[str, float | str] = {}
     values: dict[Name, FormulaCall | Arithmetic] = {}
-    parts: tuple[Annotated[VerdictPart | ChoicePart | NumberPart | ReasonPart, Field(discriminator="type")], ...] = Field(min_length=1)
+    letters: dict[str, Name] = {}
+    parts: tuple[AnyPart, ...] = Field(min_length=1)
     rubric: tuple[Line, ...] = Field(min_length=1)
     solution: Text
 
@@ -159,6 +196,10 @@ class Exercise(Strict):
                 return part
         raise InputError(f"{self.id} has no part {name!r}; it has {', '.join(p.name for p in self.parts)}")
 
+    def several(self, part):
+        """Whether more than one option of a part may be right, by kind, so that the number of right ones stays untold."""
+        return part.type == "choice" and (part.several or self.kind == "multi_choice")
+
     @cached_property
     def amounts(self):
         """Every named amount: the given quantities, then the values in order, each over those before it."""
@@ -168,13 +209,36 @@ class Exercise(Strict):
         return found
 
     def _call(self, call, found):
-        chosen = formula(call.formula).under(*call.under)
+        chosen = call.chosen()
         given = {name: value for name, value in self.given.items() if name in chosen.inputs}
         stated = {name: _settled(look_up(name), value, found) for name, value in call.values.items()}
         return Amount(chosen(**given | stated), chosen.unit)
 
+    def expression(self, answer, own=()):
+        """A FormulaCall, or arithmetic over formulas, quantities, values and the names `own`, as a sympy expression without units."""
+        if isinstance(answer, FormulaCall):
+            return symbols.filled(answer.chosen(), answer.values)
+        named = {name: self.expression(value, own) for name, value in self.values.items() if _mentions(answer, name)}
+        return symbols.symbolic(answer, own, named)
+
+    def alphabet(self, part):
+        """{letter: names of what it may stand for} in an answer to an expression part."""
+        if part.name not in self._alphabets:
+            self._alphabets[part.name] = self._alphabet(part)
+        return self._alphabets[part.name]
+
+    @cached_property
+    def _alphabets(self):
+        return {}
+
+    def _alphabet(self, part):
+        letters = {**self.letters, **part.letters}
+        answers = (self.expression(answer, letters.values()) for answer in (part.answer, *(m.answer for m in part.mistakes)))
+        meant = [name for answer in answers for name in sorted(map(str, answer.free_symbols))]
+        return symbols.alphabet(dict.fromkeys([*meant, *letters.values(), *self.given]), letters)
+
     def expected(self, part):
-        """The right answer of a part: a bool, a set of keys, an Amount, or a Text."""
+        """The right answer of a part: a bool, a set of keys, an Amount, a Key, or a Text."""
         return self._value(part, part.answer)
 
     def mistaken(self, part, mistake):
@@ -184,6 +248,9 @@ class Exercise(Strict):
     def _value(self, part, answer):
         if part.type == "number":
             return reckon(answer, self.amounts)
+        if part.type == "expression":
+            own = {**self.letters, **part.letters}.values()
+            return equivalence.key(self.expression(answer, own), frozenset(names_of(self.alphabet(part))))
         return set(answer) if part.type == "choice" else answer
 
     def filled(self):
@@ -220,7 +287,7 @@ class Exercise(Strict):
         for where, answer in [(("answer",), part.answer), *((("mistakes", i, "answer"), m.answer) for i, m in enumerate(part.mistakes))]:
             try:
                 WELL_FORMED[part.type](self, part, answer)
-            except (ValueError, UnitError) as error:
+            except (ValueError, UnitError) as error:  # NotArithmetic, NotFormula and InputError are ValueErrors
                 yield where, str(error)
 
     def _blank_faults(self):
@@ -230,6 +297,15 @@ class Exercise(Strict):
                     fill(getattr(text, language), self.amounts)
                 except (KeyError, ValueError, UnitError) as error:
                     yield (*where, language), f"a blank nothing fills: {error}"
+
+
+def names_of(alphabet):
+    """Every name that some letter of an alphabet may stand for, each once, in order."""
+    return list(dict.fromkeys(name for names in alphabet.values() for name in names))
+
+
+def _mentions(text, name):
+    return re.search(rf"(?<![\w.]){name}(?![\w.])", text)
 
 
 def _settled(quantity, value, found):
@@ -295,8 +371,8 @@ def _is_options(exercise, part, answer):
     known = [option.key for option in part.options]
     if not isinstance(answer, tuple) or not set(answer) <= set(known) or len(set(known)) != len(known):
         raise ValueError(f"{answer!r} must be a list of different keys among {', '.join(known)}")
-    if exercise.kind == "single_choice" and len(answer) != 1:
-        raise ValueError("a single choice has one right key")
+    if not exercise.several(part) and len(part.answer) != 1:
+        raise ValueError("a single choice has one right key; `several: true` says that there may be more")
 
 
 def _is_amount(exercise, part, answer):
@@ -312,4 +388,16 @@ def _is_text(exercise, part, answer):
         raise ValueError("free text has no known wrong answers: use contradictions in the rubric line")
 
 
-WELL_FORMED = {"verdict": _is_bool, "choice": _is_options, "number": _is_amount, "reason": _is_text}
+def _is_expression(exercise, part, answer):
+    if not isinstance(answer, str | FormulaCall):
+        raise ValueError(f"a formula, or arithmetic over formulas and quantities is wanted, not {answer!r}")
+    right, letters = exercise._value(part, answer), exercise.alphabet(part)
+    if not right.known:
+        raise ValueError(f"{right.expr} has no values at random points")
+    if not equivalence.equals(readings(plain(symbols.written(right.expr, letters)), letters), letters, right):
+        raise ValueError(f"{right.expr} can't be written in the letters {', '.join(letters)}")
+    if answer != part.answer and equivalence.same(right, exercise.expected(part)):
+        raise ValueError(f"{right.expr} is the right answer")
+
+
+WELL_FORMED = {"verdict": _is_bool, "choice": _is_options, "number": _is_amount, "expression": _is_expression, "reason": _is_text}

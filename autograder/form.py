@@ -53,15 +53,16 @@ def _verdict(exercise, part, languages):
 
 def _choice(exercise, part, languages):
     options = [(f"{option.key}  {option.text.say(languages)}", option.key) for option in part.options]
-    if len(part.answer) == 1:
-        return widgets.Dropdown(options=[("", None), *options], layout=LAYOUT)
-    return widgets.SelectMultiple(options=options, layout=LAYOUT)
+    if exercise.several(part):
+        return widgets.SelectMultiple(options=options, layout=LAYOUT)
+    return widgets.Dropdown(options=[("", None), *options], layout=LAYOUT)
 
 
 FIELDS = {
     "verdict": _verdict,
     "choice": _choice,
     "number": lambda exercise, part, languages: widgets.Text(layout=LAYOUT, placeholder=how(exercise, part).say(languages)),
+    "expression": lambda exercise, part, languages: widgets.Text(layout=LAYOUT, placeholder=how(exercise, part).say(languages)),
     "reason": lambda exercise, part, languages: widgets.Textarea(layout=LAYOUT),
 }
 

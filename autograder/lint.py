@@ -64,5 +64,5 @@ def _mistake_side(exercise):
         for number, mistake in enumerate(part.mistakes):
             wrong = as_written(exercise, part, exercise.mistaken(part, mistake), LANGUAGES[0])
             met = check(exercise, part, wrong)
-            if met.mistake != mistake.name or met.share != mistake.credit:
+            if met.mistake != mistake.name or (met.share != mistake.credit and not exercise.several(part)):
                 yield ("parts", index, "mistakes", number), f"{wrong!r} meets {met.mistake or met.status.value}, not {mistake.name}"

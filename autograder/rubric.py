@@ -2,7 +2,7 @@
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from formulary import judge
@@ -10,8 +10,11 @@ from formulary.amounts import write
 
 from . import answer as answers_
 from .answer import AnswerError, Unread, WrongUnit, is_blank, quote
+from .equivalence import equals
 from .exercise import LANGUAGES, Text
+from .expression import NotFormula
 from .reason import read_reason
+from .symbols import written
 
 
 class Status(Enum):
@@ -160,6 +163,8 @@ def write_answer(exercise, part, value):
     """An answer in words: True, "A, C", or an amount with its unit."""
     if part.type == "number":
         return write(value.value, value.unit, 6, part.scale)
+    if part.type == "expression":
+        return written(value.expr, exercise.alphabet(part))
     return ", ".join(sorted(value)) if part.type == "choice" else value if isinstance(value, Text) else str(value)
 
 
@@ -168,7 +173,15 @@ def _compare_verdict(exercise, part, value):
 
 
 def _compare_choice(exercise, part, value):
-    return _compared(exercise, part, answers_.choice(value, [option.key for option in part.options]))
+    stated = answers_.choice(value, [option.key for option in part.options])
+    found = _compared(exercise, part, stated)
+    return replace(found, **_chosen(stated, exercise.expected(part))) if exercise.several(part) else found
+
+
+def _chosen(stated, right):
+    """The share of the credit for options chosen: each right one adds a share, each wrong one takes one away, never below 0."""
+    share = max(0, len(stated & right) - len(stated - right)) / len(right)
+    return {"share": share, "status": Status.RIGHT if stated == right else Status.PARTLY if share else Status.WRONG}
 
 
 def _compared(exercise, part, stated):
@@ -191,6 +204,19 @@ def _compare_number(exercise, part, value):
     return _wrong(exercise, part, words("wrong", label=part.label, stated=shown), known.get(verdict.mistake), verdict.hint, verdict.ratio)
 
 
+def _compare_expression(exercise, part, value):
+    """Every side of what was written must equal the key, or all of them the same known mistake."""
+    letters = exercise.alphabet(part)
+    stated, shown = answers_.formula(value, letters), quote(str(value), 120)
+    try:
+        if all(equals(trees, letters, exercise.expected(part)) for trees in stated):
+            return Finding(part.name, Status.RIGHT, 1, words("right", label=part.label, stated=shown))
+        met = next((m for m in part.mistakes if equals(stated[-1], letters, exercise.mistaken(part, m))), None)
+    except NotFormula as error:
+        raise AnswerError(**error.why) from None
+    return _wrong(exercise, part, words("wrong", label=part.label, stated=shown), met)
+
+
 def _wrong(exercise, part, said, met=None, slip="", ratio=math.nan):
     hint = met.hint if met else Text(en=slip, zh=slip) if slip else None
     share = met.credit if met else 0
@@ -199,7 +225,7 @@ def _wrong(exercise, part, said, met=None, slip="", ratio=math.nan):
     return Finding(part.name, status, share, said, expected, hint, met.name if met else "")
 
 
-COMPARE = {"verdict": _compare_verdict, "choice": _compare_choice, "number": _compare_number}
+COMPARE = {"verdict": _compare_verdict, "choice": _compare_choice, "number": _compare_number, "expression": _compare_expression}
 
 
 # --- lines read in free text, and lines for a person -----------------------------------------------------------------

@@ -128,5 +128,5 @@ def test_lint_sees_stray_files_and_too_few_misconceptions(planted):
 
 
 def test_an_unknown_exercise_names_its_neighbours():
-    with pytest.raises(InputError, match="did you mean E000-TF01"):
-        BANK["E000-TF1"]
+    with pytest.raises(InputError, match="did you mean E000-LQ03"):
+        BANK["E000-LQ003"]

@@ -52,8 +52,8 @@ def test_bank_show_tells_the_question_and_not_the_answer(said, name):
 
 
 def test_unknown_names_are_refused_with_their_neighbours(said):
-    status, _, error = said("bank", "show", "E000-TF1")
-    assert status == 2 and "did you mean E000-TF01" in error
+    status, _, error = said("bank", "show", "E000-LQ003")
+    assert status == 2 and "did you mean E000-LQ03" in error
     status, _, error = said("course", "build", "ps01_memroy", "--source-only")
     assert status == 2 and f"did you mean {PS}" in error
 
