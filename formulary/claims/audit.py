@@ -59,7 +59,7 @@ class AuditedClaim:
     """Something that is said, with its numbers left out of the sentence, and the verdict on it.
 
     says: the sentence; each `{}` is the next figure, every other blank a calculation at the `given` values.
-    ruled: the verdict of the audit, which stands where nothing can be computed; `differs` says why the computed one is another.
+    ruled: the verdict that was expected, which stands where nothing can be computed; `differs` notes why the computed one is another.
     measure: what would have to be measured, where no calculation can tell.
     """
 
@@ -114,7 +114,7 @@ class AuditedClaim:
         """Why the verdict is what it is."""
         notes = [finding.note for finding in self.findings if finding.note]
         measure = f"To be measured: {self.measure}." if self.measure else ""
-        said = [say(self.why, self.given), measure, self.differs, *dict.fromkeys(notes)]
+        said = [say(self.why, self.given), measure, *dict.fromkeys(notes)]
         return " ".join(filter(None, said)) or f"Follows from {', '.join(self._formulas())}."
 
     def _formulas(self):
