@@ -35,10 +35,11 @@ def test_simulated_failures(interval):
     assert safe == pytest.approx(kept_share(interval, restart_fails=False), rel=0.01)
 
 
-@pytest.mark.witness("goodput", "safe_restart_goodput")
+@pytest.mark.witness("goodput", "safe_restart_goodput", "exact_checkpoint_overhead")
 def test_restarts_longer_than_the_time_between_failures():
     slow = {**JOB, "restart_time": 60 * HOUR, "checkpoint_interval": HOUR}
     assert formula("goodput")(**slow) == pytest.approx(kept_share(HOUR, restart=60 * HOUR), rel=0.05)
+    assert formula("exact_checkpoint_overhead")(**slow) == pytest.approx(1 - kept_share(HOUR, restart=60 * HOUR), abs=0.01)
     assert formula("safe_restart_goodput")(**slow) == pytest.approx(kept_share(HOUR, restart=60 * HOUR, restart_fails=False), rel=0.05)
 
 
@@ -50,9 +51,9 @@ def test_first_order_where_intervals_are_short(interval):
     assert formula("first_order_goodput")(checkpoint_interval=interval, **JOB) == pytest.approx(1 - lost, rel=0.002)
 
 
-def expected_time(interval, pieces=4000):
+def expected_time(interval, pieces=4000, save=SAVE):
     """Expected time of a stretch and its checkpoint, summed over the moments at which it may fail."""
-    stretch = interval + SAVE
+    stretch = interval + save
     moments = (np.arange(pieces) + 0.5) * stretch / pieces
     fails = RATE * np.exp(-RATE * moments) * stretch / pieces
     down = restart_time()
@@ -86,11 +87,20 @@ def test_best_interval_by_trying():
     assert formula("least_checkpoint_overhead")(**JOB) == pytest.approx(lost, rel=1e-6)
 
 
+@pytest.mark.witness("daly_higher_order_interval")
+@pytest.mark.parametrize("save", [0.05 / RATE, 0.2 / RATE])
+def test_best_interval_when_saving_is_slow(save):
+    near = formula("daly_higher_order_interval")(checkpoint_time=save, failure_rate=RATE)
+    tried = np.linspace(0.95 * near, 1.05 * near, 2001)
+    best = tried[np.argmax([t / expected_time(t, 400, save) for t in tried])]
+    assert near == pytest.approx(best, rel=0.002)
+
+
 @pytest.mark.witness("mtbf", "expected_stops")
 def test_failures_of_many_cards():
-    cards, rate, days = 200, 1e-6, 40 * 24 * HOUR
+    cards, rate, days = 20, 1e-6, 40 * 24 * HOUR
     stream, stops = np.random.default_rng(9), []
-    for _ in range(20):
+    for _ in range(400):
         gaps = stream.exponential(1 / rate, (cards, 40)).cumsum(1)
         stops.append((gaps < days).sum())
     assert formula("expected_stops")(num_gpus=cards, gpu_failure_rate=rate, training_time=days) == pytest.approx(np.mean(stops), rel=0.02)
