@@ -24,6 +24,7 @@ from autograder import ask
 from explorers import memory_explorer
 from formulary import Claim, judge
 from formulary.amounts import read
+from formulary.claims import claims
 from formulary.hardware import GPUS
 from formulary.memory import OPTIMIZER_SHARE, PARAM_STATE, STATE, STATE_LEDGER, ZERO_LEDGER, ZERO_STATE
 from formulary.units import BYTE
@@ -295,6 +296,18 @@ twice(num_params="7B", prefix_power=3)
 
 # %%
 STATE_LEDGER.under("mixed_adam_8bit").at(num_params="7B")
+
+# %% [markdown]
+# ## What else is said about this
+#
+# Claims in circulation about this chapter's subject, with the figure as it is told and the figure as it computes. First the
+# wrong ones, then those that are right under a convention of their own:
+
+# %%
+claims(chapter=1, verdict="wrong")
+
+# %%
+claims(chapter=1, verdict="convention")
 
 # %% [markdown]
 # ## Interview lens
