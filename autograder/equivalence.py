@@ -8,7 +8,7 @@ import itertools
 import random
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 
 import sympy as sp
 
@@ -36,7 +36,7 @@ class Key:
         return len(self.points) >= FEWEST
 
 
-@lru_cache(maxsize=2000)
+@cache
 def key(expr, names):
     """The Key of an expression over the symbols called `names`, which may be more than it holds."""
     draw, points = random.Random(16), []

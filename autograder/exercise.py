@@ -1,5 +1,6 @@
 """What an exercise is: questions, parts to answer, rubric lines and misconceptions, in two languages; its answers come from formulas."""
 
+import itertools
 import re
 import string
 from functools import cached_property
@@ -102,12 +103,17 @@ class ChoicePart(Part):
 
 
 class NumberPart(Part):
-    """`answer` is arithmetic over the exercise's amounts; `within` the relative error allowed; `scale` the unit it is shown in."""
+    """`answer` is arithmetic over the exercise's amounts; `within` the relative error allowed; `scale` the unit it is shown in.
+
+    Where the answer follows from what an earlier part asked for, it is written over that part's name, or `follows` says
+    which amounts in it are the answers to which parts: a learner's own earlier value can then be carried forward.
+    """
 
     type: Literal["number"]
     answer: Arithmetic
     within: float = Field(0.01, ge=0, lt=0.2)
     scale: str | None = None
+    follows: dict[Name, Name] = {}
 
 
 class ExpressionPart(Part):
@@ -144,6 +150,7 @@ class Line(Strict):
 
     marked_by: `key` compares the parts with their answers, and each part carries an equal share (`each`) or all must be
     right (`all`); `claims` reads a reason for what earns and what contradicts; `human` always waits for a person.
+    `carry` is the share that a wrong number keeps where it follows correctly from the learner's own earlier answers.
     """
 
     name: Name
@@ -153,6 +160,7 @@ class Line(Strict):
     parts: tuple[Name, ...] = Field(min_length=1)
     marked_by: Literal["key", "claims", "human"]
     credit: Literal["each", "all"] = "each"
+    carry: float = Field(1, ge=0, le=1)
     claims: tuple[Point, ...] = ()
     contradictions: tuple[Point, ...] = ()
 
@@ -202,11 +210,34 @@ class Exercise(Strict):
 
     @cached_property
     def amounts(self):
-        """Every named amount: the given quantities, then the values in order, each over those before it."""
+        """Every named amount: the given quantities, then the values in order, each over those before it, then the parts' answers."""
+        return self._amounts({})
+
+    def _amounts(self, instead):
+        found = self._values(instead)
+        for part in self._named_answers():
+            found[part.name] = instead.get(part.name) or reckon(part.answer, found)
+        return found
+
+    def _values(self, instead):
         found = {name: Amount(look_up(name).accept(value), look_up(name).unit) for name, value in self.given.items()}
         for name, value in self.values.items():
-            found[name] = self._call(value, found) if isinstance(value, FormulaCall) else reckon(value, found)
+            found[name] = instead.get(name) or (self._call(value, found) if isinstance(value, FormulaCall) else reckon(value, found))
         return found
+
+    def _named_answers(self):
+        """The number parts whose names later answers may use: those that no value or given quantity has."""
+        return [part for part in self.parts if part.type == "number" and part.name not in {*self.values, *self.given}]
+
+    def sources(self, part):
+        """{name of an amount in a part's answer: the earlier part that asked for it}."""
+        earlier = itertools.takewhile(lambda other: other is not part, self._named_answers())
+        return {other.name: other.name for other in earlier if _mentions(part.answer, other.name)} | part.follows
+
+    def carried(self, part, stated):
+        """The answer of a part that follows from a learner's own amounts `stated` by part name, or None if none concerns it."""
+        instead = {name: stated[source] for name, source in self.sources(part).items() if source in stated}
+        return reckon(part.answer, self._amounts(instead)) if instead else None
 
     def _call(self, call, found):
         chosen = call.chosen()
@@ -261,15 +292,24 @@ class Exercise(Strict):
         """(where, what) for each thing wrong that concerns more than one field."""
         yield from _each(("rubric",), self.rubric, self._line_faults)
         yield from _names_twice(self)
-        try:
-            self.amounts  # noqa: B018  evaluating is the check
-        except (InputError, UnitError, NotArithmetic, AmountError) as error:
-            yield ("values",), str(error)
+        if failed := self._failure():
+            yield failed
             return
         yield from _each(("parts",), self.parts, self._part_faults)
         yield from self._blank_faults()
         if not KINDS[self.kind] & {part.type for part in self.parts}:
             yield ("kind",), f"a {self.kind} needs a part of type {' or '.join(sorted(KINDS[self.kind]))}"
+
+    def _failure(self):
+        """(where, what) of the first amount that cannot be worked out, or None."""
+        where = ("values",)
+        try:
+            found = self._values({})
+            for part in self._named_answers():
+                where = ("parts", self.parts.index(part), "answer")
+                found[part.name] = reckon(part.answer, found)
+        except (InputError, UnitError, NotArithmetic, AmountError) as error:
+            return where, str(error)
 
     def _line_faults(self, line):
         types = {part.name: part.type for part in self.parts}
@@ -284,6 +324,10 @@ class Exercise(Strict):
             yield ("claims",), f"its claims earn less than the line's {line.points:g} points"
 
     def _part_faults(self, part):
+        before = list(itertools.takewhile(lambda other: other is not part, self.parts))
+        for name, source in getattr(part, "follows", {}).items():
+            if name not in self.amounts or source not in [other.name for other in before if other.type == "number"]:
+                yield ("follows",), f"{name}: {source} wants an amount of this exercise, and a number asked for in an earlier part"
         for where, answer in [(("answer",), part.answer), *((("mistakes", i, "answer"), m.answer) for i, m in enumerate(part.mistakes))]:
             try:
                 WELL_FORMED[part.type](self, part, answer)

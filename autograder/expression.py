@@ -12,12 +12,7 @@ from math import isqrt
 
 import mpmath
 
-CHARACTERS = 2_000  # of a formula as written
-TOKENS = 300
-DEPTH = 40  # of nesting
-BITS = 4_000  # of a numerator or denominator
-EXPONENT = 1_000
-MAGNITUDE = 20_000  # of an irrational number, in powers of two
+from . import limits
 
 MP = mpmath.MPContext()
 MP.prec = 200
@@ -91,8 +86,8 @@ ENDINGS = [  # units, and whose they are: a formula is asked for, and its unit w
 
 def plain(text):
     """`text` in the plain characters that the tokens below know, on one line. Raises NotFormula if it is too long."""
-    if len(text) > CHARACTERS:
-        raise NotFormula(f"a formula of more than {CHARACTERS:,} characters", f"公式超过 {CHARACTERS:,} 个字符")
+    if len(text) > limits.FORMULA:
+        raise NotFormula(f"a formula of more than {limits.FORMULA:,} characters", f"公式超过 {limits.FORMULA:,} 个字符")
     text = _replaced(text, BEFORE_FOLDING)
     text = unicodedata.normalize("NFKC", text)
     text = "".join(" " if unicodedata.category(c)[0] == "C" else c for c in text)
@@ -131,8 +126,8 @@ def tokens(text, letters):
             found += _names(match[0], known, text[place:].lstrip().startswith("("))
         elif match.lastgroup != "space":
             found.append((match.lastgroup, match[0]))
-        if len(found) > TOKENS:
-            raise NotFormula(f"a formula of more than {TOKENS} parts", f"公式超过 {TOKENS} 项")
+        if len(found) > limits.FORMULA_TOKENS:
+            raise NotFormula(f"a formula of more than {limits.FORMULA_TOKENS} parts", f"公式超过 {limits.FORMULA_TOKENS} 项")
     return found
 
 
@@ -186,7 +181,7 @@ class Parser:
 
     def _operand(self, least):
         self.depth += 1
-        if self.depth > DEPTH:
+        if self.depth > limits.FORMULA_DEPTH:
             raise NotFormula("brackets nested too deeply", "括号嵌套太深")
         left = self._first(least)
         while (step := self._step(left)) and step[0] > least:
@@ -316,12 +311,12 @@ def _divide(above, below):
 
 
 def _power(base, exponent):
-    if abs(exponent) > EXPONENT:
+    if abs(exponent) > limits.FORMULA_EXPONENT:
         raise _too_large()
     if base == 0 and exponent < 0:
         raise Undefined("division by zero")
     if exponent == int(exponent) and isinstance(base, Fraction):
-        if abs(exponent) * max(base.numerator.bit_length(), base.denominator.bit_length()) > BITS:
+        if abs(exponent) * max(base.numerator.bit_length(), base.denominator.bit_length()) > limits.FORMULA_BITS:
             raise _too_large()
         return base ** int(exponent)
     if base < 0:
@@ -375,8 +370,8 @@ def _too_large():
 
 def _bounded(number):
     if isinstance(number, Fraction):
-        if max(number.numerator.bit_length(), number.denominator.bit_length()) > BITS:
+        if max(number.numerator.bit_length(), number.denominator.bit_length()) > limits.FORMULA_BITS:
             raise _too_large()
-    elif number and abs(MP.mag(number)) > MAGNITUDE:
+    elif number and abs(MP.mag(number)) > limits.FORMULA_MAGNITUDE:
         raise _too_large()
     return number

@@ -1,5 +1,6 @@
 """An exercise marked: plain answers in, one result per rubric line out, with what was read, what was expected and the hint that fits."""
 
+import contextlib
 import logging
 import math
 from dataclasses import dataclass, replace
@@ -7,6 +8,7 @@ from enum import Enum
 
 from formulary import judge
 from formulary.amounts import write
+from formulary.reckon import Amount
 
 from . import answer as answers_
 from .answer import AnswerError, Unread, WrongUnit, is_blank, quote
@@ -79,6 +81,10 @@ WORDS = {
     "wrong": ("{label}: {stated} is not right", "{label}：{stated}，不对"),
     "expected": ("expected: {expected}", "应为：{expected}"),
     "far": ("expected: {expected}; yours is {ratio} times that", "应为：{expected}；你的是它的 {ratio} 倍"),
+    "follows": (
+        "{label}: {stated} is not the right value, but it follows correctly from your own answer to “{earlier}”: {share} of the credit",
+        "{label}：{stated} 不是正确值，但由你自己对“{earlier}”的答案推得正确：得本项的 {share}",
+    ),
     "blank": ("{label}: not answered", "{label}：未作答"),
     "unread": ("{label}: {why}", "{label}：{why}"),
     "criterion": ("This line asks for: {criterion}", "本行要求：{criterion}"),
@@ -105,7 +111,7 @@ def mark(exercise, answers):
 
 def _mark_safely(exercise, line, answers):
     try:
-        return MARKERS[line.marked_by](exercise, line, [(exercise.part(name), answers.get(name)) for name in line.parts])
+        return MARKERS[line.marked_by](exercise, line, answers)
     except Exception:  # a fault of ours must not cost this learner, or the rest of the class, a mark
         logging.getLogger(__name__).exception("%s, line %s could not be marked", exercise.id, line.name)
         return LineResult(line, None, Status.BROKEN, note=words("broken"))
@@ -114,8 +120,14 @@ def _mark_safely(exercise, line, answers):
 # --- lines with a key ------------------------------------------------------------------------------------------------
 
 
-def _by_key(exercise, line, parts):
-    findings = tuple(check(exercise, part, value) for part, value in parts)
+def _parts(exercise, line, answers):
+    return [(exercise.part(name), answers.get(name)) for name in line.parts]
+
+
+def _by_key(exercise, line, answers):
+    findings = tuple(
+        _carry_forward(exercise, part, check(exercise, part, value), answers, line.carry) for part, value in _parts(exercise, line, answers)
+    )
     share = sum(finding.share for finding in findings) / len(findings)
     if line.credit == "all":
         share = min(finding.share for finding in findings)
@@ -149,6 +161,37 @@ def check(exercise, part, value):
         return _wrong(exercise, part, words("unread", label=part.label, why=error.why))
     except AnswerError as error:
         return _unread(part, error.why)
+
+
+def _carry_forward(exercise, part, finding, answers, carry):
+    """The finding, or a better one where a wrong number follows from the learner's own earlier answers."""
+    if part.type != "number" or finding.status not in (Status.WRONG, Status.PARTLY) or finding.share >= carry:
+        return finding
+    stated = _stated(exercise, [part.name, *exercise.sources(part).values()], answers)
+    own, wrong = stated.pop(part.name, None), [name for name, amount in stated.items() if not _is_right(exercise, name, amount)]
+    carried = exercise.carried(part, {name: stated[name] for name in wrong})
+    if own is None or not carried or not carried.value or not judge(own.value, carried.value, within=part.within).passed:
+        return finding
+    earlier = Text(**{language: ", ".join(getattr(exercise.part(name).label, language) for name in wrong) for language in LANGUAGES})
+    shown = write(own.value, own.unit, 4, part.scale)
+    said = words("follows", label=part.label, stated=shown, earlier=earlier, share=f"{carry:.0%}")
+    return replace(finding, status=Status.PARTLY, share=carry, said=said, hint=None, mistake="")
+
+
+def _stated(exercise, names, answers):
+    """What the learner stated for the number parts `names`, as Amounts; nothing for what can't be read, is blank or zero."""
+    found = {}
+    for name in names:
+        unit = exercise.expected(exercise.part(name)).unit
+        with contextlib.suppress(AnswerError):
+            if not is_blank(answers.get(name)) and (value := answers_.amount(answers[name], unit)):
+                found[name] = Amount(value, unit)
+    return found
+
+
+def _is_right(exercise, name, amount):
+    part = exercise.part(name)
+    return judge(amount.value, exercise.expected(part).value, within=part.within).passed
 
 
 def _unread(part, why):
@@ -231,7 +274,8 @@ COMPARE = {"verdict": _compare_verdict, "choice": _compare_choice, "number": _co
 # --- lines read in free text, and lines for a person -----------------------------------------------------------------
 
 
-def _by_claims(exercise, line, parts):
+def _by_claims(exercise, line, answers):
+    parts = _parts(exercise, line, answers)
     texts = [_reason_text(part, value) for part, value in parts]
     lost = [text for text in texts if isinstance(text, Finding)]
     if lost:
@@ -269,7 +313,8 @@ def _nothing(part):
     return Finding(part.name, Status.WRONG, 0, words("nothing", label=part.label))
 
 
-def _by_human(exercise, line, parts):
+def _by_human(exercise, line, answers):
+    parts = _parts(exercise, line, answers)
     if all(is_blank(value) for _, value in parts):
         return LineResult(line, 0, Status.BLANK, note=words("human_blank"))
     unread = tuple(text for text in (_reason_text(p, v) for p, v in parts if p.type == "reason") if isinstance(text, Finding))
