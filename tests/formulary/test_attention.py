@@ -75,7 +75,7 @@ def test_no_number_of_segments_beats_the_best(layers, layer_bytes):
     sizes = {"seq_length": 128, "micro_batch": 2, "hidden_size": 64}
     peak = lambda n: formula("checkpoint_peak_bytes")(num_layers=layers, num_segments=n, layer_activation_bytes=layer_bytes, **sizes)
     ideal = 2 * (layers * layer_bytes * 2 * 128 * 2 * 64) ** 0.5
-    assert all(peak(n) >= ideal * (1 - 1e-9) for n in {1, 2, layers, 3 * layers})
+    assert all(peak(n) >= ideal * (1 - 1e-9) for n in {1, (layers + 1) // 2, layers})
 
 
 def test_the_best_number_of_segments_is_far_from_the_unit_cost_one():
