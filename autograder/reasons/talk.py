@@ -27,7 +27,8 @@ def pieces(text):
 def is_bare(piece, longest):
     """A piece of a few words that tells nothing: a term, perhaps with what belongs to it."""
     length = _length(piece)
-    return length <= 1 or not ("=" in piece or length > longest or _words("telling").search(piece))
+    tells = "=" in piece or _words("telling").search(piece) or (_words("comparing").search(piece) and any(map(str.isdigit, piece)))
+    return length <= 1 or not (tells or length > longest)
 
 
 def _length(piece):
