@@ -248,6 +248,7 @@ CHECKPOINT_PEAK = define(
         g.num_layers / g.num_segments * g.layer_activation_bytes,
         2 * BYTE * RESIDUAL_ELEMENTS * g.num_segments + g.num_layers / g.num_segments * g.layer_activation_bytes,
     ),
+    valid=((g.num_segments <= g.num_layers, "a segment has a layer at least"),),
     **_SEGMENT,
 )
 

@@ -17,6 +17,7 @@ _FIT = {
     "assumptions": ("states sharded evenly over all data-parallel ranks (ZeRO-3, FSDP)", "activations do not depend on the model's size"),
 }
 _LEFT = g.memory_capacity - g.activation_bytes - g.reserve_bytes - g.transient_bytes
+_ROOM = (g.activation_bytes + g.reserve_bytes + g.transient_bytes <= g.memory_capacity, "a card must have room for these")
 
 _FILLED = (
     Derivation("States of a model of that size, on one of the cards", PARAM_STATE.expr * g.largest_params / g.world_size)
@@ -31,6 +32,7 @@ _FILLED = (
 UNSHARDED_LARGEST = define(
     g.largest_params,
     name="unsharded_largest_params",
+    valid=((g.activation_bytes + g.reserve_bytes <= g.memory_capacity, "a card must have room for these"),),
     derivation=_FILLED.substitute(
         "One card, nothing sharded, nothing gathered",
         {g.world_size: 1, g.transient_bytes: 0},
@@ -44,6 +46,7 @@ UNSHARDED_LARGEST = define(
 LARGEST_PARAMS = define(
     g.largest_params,
     derivation=_FILLED.solve("fills the card", g.largest_params, g.memory_capacity, g.world_size * _LEFT / PARAM_STATE.expr),
+    valid=(_ROOM,),
     **_FIT,
 )
 
@@ -52,6 +55,7 @@ FEWEST_GPUS = define(
     derivation=Derivation("All model states", PARAM_STATE.expr * g.num_params)
     .multiply("over what is left for them on each card", 1 / _LEFT, PARAM_STATE.expr * g.num_params / _LEFT)
     .round_up("whole cards", sp.ceiling(PARAM_STATE.expr * g.num_params / _LEFT)),
+    valid=(_ROOM,),
     **_FIT,
 )
 
@@ -156,6 +160,7 @@ FRAGMENTATION = define(
     derivation=Derivation("Held from the driver but not in live tensors", g.reserved_bytes - g.allocated_bytes).multiply(
         "over all that is held", 1 / g.reserved_bytes, (g.reserved_bytes - g.allocated_bytes) / g.reserved_bytes
     ),
+    valid=((g.allocated_bytes <= g.reserved_bytes, "tensors lie in memory that is held"),),
     assumptions=("an upper bound: free blocks that fit the next request are no waste",),
     **_ALLOCATOR,
 )

@@ -76,6 +76,7 @@ FLOP_OF_MATRICES = define(
     derivation=Derivation("Each parameter in a product", 6 * _FLOP * g.num_params)
     .add("The input embedding is looked up, not multiplied", -6 * _FLOP * g.vocab_size * g.hidden_size, 6 * _FLOP * _MATRICES)
     .add("and the scores", ATTENTION_FLOP.expr, 6 * _FLOP * _MATRICES + ATTENTION_FLOP.expr),
+    valid=((g.vocab_size * g.hidden_size < g.num_params, "the embedding is only a part of the parameters"),),
     source="torchtitan, get_nparams_and_flops",
     **{**_PER_TOKEN, "assumptions": (*_PER_TOKEN["assumptions"], "the output head is not tied to the embedding")},
 )
@@ -203,6 +204,7 @@ MFU = define(
     derivation=Derivation("Work done a second", g.flop_per_token * g.tokens_per_s).multiply(
         "over what the GPUs could do", 1 / _CLUSTER_PEAK, g.flop_per_token * g.tokens_per_s / _CLUSTER_PEAK
     ),
+    valid=((g.flop_per_token * g.tokens_per_s <= _CLUSTER_PEAK, "so many tokens are more work than the GPUs can do"),),
     **_SPEED,
     assumptions=("the work the model needs, recomputation not counted",),
 )
@@ -212,6 +214,7 @@ HFU = define(
     derivation=Derivation("A step is three parts, one forward and two backward; so much of one is repeated", g.recomputed_share / 3)
     .add("beside the step itself", 1, 1 + g.recomputed_share / 3)
     .multiply("The hardware does all of it", g.mfu, g.mfu * (1 + g.recomputed_share / 3)),
+    valid=((g.mfu * (1 + g.recomputed_share / 3) <= 1, "with what is recomputed it is more work than the GPUs can do"),),
     **_SPEED,
     assumptions=("only the forward pass is repeated",),
 )

@@ -51,6 +51,7 @@ DATA_PARALLEL_RANKS = define(
         1 / g.context_parallel,
         g.num_gpus / (g.tensor_parallel * g.num_stages * g.context_parallel),
     ),
+    valid=((sp.Eq(sp.Mod(g.num_gpus, g.tensor_parallel * g.num_stages * g.context_parallel), 0), "the GPUs must make whole replicas"),),
     **_BATCH,
 )
 

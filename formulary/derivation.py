@@ -163,7 +163,7 @@ def same(one, other, probes=8):
     symbols = sorted(one.free_symbols | other.free_symbols, key=str)
     if not _has_branches(one, other, symbols):
         probes = min(probes, 3)
-    points = [{symbol: _draw(symbol, draw) for symbol in symbols} for _ in range(probes)]
+    points = [{symbol: draw_value(symbol, draw) for symbol in symbols} for _ in range(probes)]
     return all(_equal_at(one, other, point) for point in points)
 
 
@@ -172,7 +172,7 @@ def _has_branches(one, other, symbols):
     return any(GLOSSARY[s.name].choices for s in symbols if s.name in GLOSSARY) or one.has(*BRANCHING) or other.has(*BRANCHING)
 
 
-def _draw(symbol, draw):
+def draw_value(symbol, draw):
     """An exact value for a symbol that its quantity may have: one of its choices, or a small integer, or a fraction."""
     known = GLOSSARY.get(symbol.name)
     most = known.most if known else math.inf

@@ -15,7 +15,7 @@ from .derivation import Derivation, DerivationError, limit, same, tex
 from .javascript import javascript
 from .quantity import InputError, Quantity, look_up, unit_of
 from .spelling import nearest
-from .units import ANY, UnitError, dimension, spell, without_units
+from .units import ANY, BASE_UNITS, UnitError, dimension, spell, without_units
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +25,7 @@ class Formula:
     expr: sympy expression over glossary symbols; may be left out when a `derivation` ends in it.
     conventions: the choices its value depends on; each one's first alternative fills inputs not given.
     empirical: why there is no derivation, where the formula is a fit and not a consequence.
+    valid: what inputs must obey together, as (relation, words) such as `(stage <= stages, "a stage is one of the pipeline's")`.
     Raises UnitError if the two sides differ in dimension, DerivationError if the derivation ends elsewhere.
     """
 
@@ -36,6 +37,7 @@ class Formula:
     conventions: tuple = ()
     derivation: Derivation | None = None
     empirical: str = ""
+    valid: tuple = ()
     covers: tuple = ()
     chapter: int | None = None
     fixed: Mapping = field(default_factory=dict)
@@ -51,6 +53,8 @@ class Formula:
         found = dimension(self.expr, unit_of)
         if found not in (ANY, self.unit):
             raise UnitError(f"{self.name} is in {spell(self.unit)}, but its expression is in {spell(found)}")
+        for relation, _ in self.valid:
+            dimension(sp.Max(relation.lhs, relation.rhs, evaluate=False), unit_of)
 
     @property
     def unit(self):
@@ -86,7 +90,25 @@ class Formula:
         missing = [name for name in self.inputs if name not in values]
         if missing:
             raise InputError(f"{self.name} lacks {', '.join(missing)}; {self._wants()}")
-        return {name: quantity.accept(values[name]) for name, quantity in self.inputs.items()}
+        accepted = {name: quantity.accept(values[name]) for name, quantity in self.inputs.items()}
+        self._refuse_nonsense(accepted)
+        return accepted
+
+    def _refuse_nonsense(self, values):
+        for names, holds, words in self._relations:
+            given = {name: values[name] for name in names}
+            if not np.all(holds(**given)):
+                raise InputError(f"{self.name}: {words}, but {', '.join(f'{name} is {value}' for name, value in given.items())}")
+
+    @cached_property
+    def _relations(self):
+        """(inputs, function of them, words) of what inputs must obey together; what an input left out has no say."""
+        named = [([s.name for s in sorted(r.free_symbols - set(BASE_UNITS), key=str)], r, words) for r, words in self.valid]
+        return [
+            (names, sp.lambdify(names, without_units(relation), modules="math"), words)
+            for names, relation, words in named
+            if set(names) <= set(self.inputs)
+        ]
 
     def _wants(self):
         return f"it takes {', '.join(self.inputs) or 'nothing'}"
@@ -125,7 +147,15 @@ class Formula:
         """The formula with some inputs filled in; units stay with the numbers."""
         known = self._accept_some(values)
         filled = {look_up(name).symbol: sp.nsimplify(value) * look_up(name).unit for name, value in known.items()}
-        return self._view(self.expr.subs(filled), fixed={**self.fixed, **known})
+        return self._view(self.expr.subs(filled), fixed={**self.fixed, **known}, valid=self._still_open(filled, known))
+
+    def _still_open(self, filled, known):
+        """What the other inputs must still obey; raises InputError for what these already break."""
+        left = [(relation.subs(filled), words) for relation, words in self.valid]
+        for relation, words in left:
+            if relation == sp.false:
+                raise InputError(f"{self.name}: {words}, but {', '.join(f'{name} is {value}' for name, value in known.items())}")
+        return tuple((relation, words) for relation, words in left if relation != sp.true)
 
     def _accept_some(self, values):
         unknown = [name for name in values if name not in self.inputs]

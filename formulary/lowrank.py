@@ -8,6 +8,7 @@ from .derivation import Derivation
 from .formula import Formula, define
 from .ledger import Ledger
 from .memory import PARAM_STATE, RECIPE
+from .together import GROUPED_HEADS
 from .units import BYTE, FLOP, TOKEN
 
 HU = "Hu et al., LoRA: Low-Rank Adaptation of Large Language Models, 2021, section 4"
@@ -82,10 +83,12 @@ def _one_layer():
 
 
 _LAYER = _one_layer()
+_ADAPTED = sum(switch for switch, *_ in _PROJECTIONS.values())
 LORA_PARAMS = define(
     g.lora_params,
     conventions=(TARGETS,),
     derivation=_LAYER.multiply("in every layer", g.num_layers, g.num_layers * _LAYER.expr),
+    valid=(GROUPED_HEADS, (_ADAPTED >= 1, "some matrix must be adapted")),
     **{**_LORA, "assumptions": (*_LORA["assumptions"], "SwiGLU MLP; with a GELU MLP it has two matrices")},
 )
 
@@ -101,6 +104,7 @@ LORA_SHARE_OF_BASE = define(
     derivation=Derivation("Adapters beside the base", g.lora_params).multiply(
         "over the base alone", 1 / g.num_params, g.lora_params / g.num_params
     ),
+    valid=((g.lora_params <= g.num_params, "adapters have no more parameters than the model"),),
     **_LORA,
 )
 

@@ -8,6 +8,7 @@ from .derivation import Derivation
 from .formula import Formula, define
 from .ledger import Ledger
 from .shapes import FAMILIES
+from .together import GROUPED_HEADS
 
 _COUNT = {
     "source": "Vaswani et al., Attention Is All You Need, 2017; Touvron et al., LLaMA, 2023; the models' public code",
@@ -65,7 +66,7 @@ def _all_parts():
     return steps
 
 
-MODEL_PARAMS = define(g.num_params, name="model_params", conventions=(FAMILY,), derivation=_all_parts(), **_COUNT)
+MODEL_PARAMS = define(g.num_params, name="model_params", conventions=(FAMILY,), derivation=_all_parts(), valid=(GROUPED_HEADS,), **_COUNT)
 
 MODEL_LEDGER = Ledger(
     "parameters of a model",
@@ -83,5 +84,6 @@ ACTIVE_PARAMS = define(
     derivation=Derivation("All parameters", MODEL_PARAMS.expr).add(
         "without the experts that a token does not meet", -_IDLE, MODEL_PARAMS.expr - _IDLE
     ),
+    valid=(GROUPED_HEADS, (g.active_experts <= g.num_experts, "no more experts can be active than there are")),
     **_COUNT,
 )

@@ -10,6 +10,7 @@ from .convention import Alternative, Convention
 from .derivation import Derivation
 from .formula import Formula, define
 from .tensor_parallel import ACTIVATION_DTYPE, BOUNDARY
+from .together import ONE_OF_THE_STAGES
 
 GPIPE = "Huang et al., GPipe: Efficient Training of Giant Neural Networks using Pipeline Parallelism, 2019"
 NARAYANAN = "Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM, 2021, section 2.2"
@@ -149,6 +150,7 @@ ZB_H1_TIME = define(
     .substitute("with both halves of backward", {_B: _X + _W}, (_P - 1) * (_F + _X + _W))
     .add("Draining need not wait for weight gradients", -(_P - 1) * _W, (_P - 1) * (_F + _X))
     .add("and each stage puts off as many of its own as it would idle, to fill the gaps", -(_P - 1) * _W, (_P - 1) * (_F + _X - _W)),
+    valid=((_W <= _F + _X, "weight gradients must not take longer than the passes they fill in for"),),
     **_ZB,
 )
 
@@ -193,6 +195,7 @@ IN_FLIGHT = define(
     .add("and stage j has the one whose backward pass comes next", 1, _P - _j + 1)
     .at_most("There are no more than all", _M, sp.Min(_M, _P - _j + 1))
     .multiply("in each of the card's layers", _L / _P, sp.Min(_M, _P - _j + 1) * _L / _P),
+    valid=(ONE_OF_THE_STAGES,),
     source=NARAYANAN,
     **_IN_FLIGHT,
 )
@@ -206,6 +209,7 @@ INTERLEAVED_IN_FLIGHT = define(
     .add("and the one whose backward pass comes next", 1, _AHEAD)
     .at_most("There are no more than all", _V * _M, sp.Min(_V * _M, _AHEAD))
     .multiply("in each of a chunk's layers", _L / (_P * _V), sp.Min(_V * _M, _AHEAD) * _L / (_P * _V)),
+    valid=(ONE_OF_THE_STAGES,),
     source=NARAYANAN,
     **{**_IN_FLIGHT, "assumptions": (*_IN_FLIGHT["assumptions"], "at least two chunks per stage, in Megatron-LM's order")},
 )
@@ -216,6 +220,7 @@ ZB_H2_IN_FLIGHT = define(
     .add("and one more for each stage behind it, to fill the start", _P - _j, 2 * (_P - _j) + 1)
     .at_most("There are no more than all", _M, sp.Min(_M, 2 * (_P - _j) + 1))
     .multiply("in each of the card's layers", _L / _P, sp.Min(_M, 2 * (_P - _j) + 1) * _L / _P),
+    valid=(ONE_OF_THE_STAGES,),
     source=ZERO_BUBBLE,
     **{**_IN_FLIGHT, "covers": (), "assumptions": (*_IN_FLIGHT["assumptions"], "what only weight gradients need is not counted")},
 )

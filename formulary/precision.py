@@ -199,6 +199,7 @@ TREE_ORDER_GAP = define(
 ORDER_GAP = define(
     g.order_gap,
     derivation=_gap("A term is rounded once for every later one, and grows by no more than this factor", g.num_terms - 1),
+    valid=((g.num_terms <= 2**g.mantissa_bits, "so many terms may lose every digit; no bound is given"),),
     conventions=(
         Convention(
             "summation_order",
@@ -220,6 +221,7 @@ _EIGHT_BIT = {
     "covers": ("F42",),
 }
 _SAVED = g.bytes_per_momentum + g.bytes_per_variance - 2 * BYTE
+_MOMENTS = (_SAVED >= 0, "the recipe must have moments of more than a byte each")
 
 MOMENT_SAVING = define(
     g.moment_saving_bytes,
@@ -227,6 +229,7 @@ MOMENT_SAVING = define(
     derivation=Derivation("Adam's two moments of one parameter", g.bytes_per_momentum + g.bytes_per_variance)
     .add("become one byte each", -2 * BYTE, _SAVED)
     .multiply("for every parameter", g.num_params, _SAVED * g.num_params),
+    valid=(_MOMENTS,),
     assumptions=("block scales counted apart", "all tensors quantised, embeddings and small ones too"),
     **_EIGHT_BIT,
 )
@@ -237,6 +240,7 @@ MOMENT_SAVING_SHARE = define(
     derivation=Derivation("What is saved, over all model states", g.moment_saving_bytes / (g.param_state_bytes * g.num_params)).substitute(
         "parameter by parameter", [MOMENT_SAVING, PARAM_STATE], _SAVED / PARAM_STATE.expr
     ),
+    valid=(_MOMENTS,),
     assumptions=("block scales counted apart",),
     **_EIGHT_BIT,
 )

@@ -39,6 +39,11 @@ _SHORT = {
 }
 
 _PLAIN_OVERHEAD = g.checkpoint_time / g.checkpoint_interval + g.failure_rate * g.checkpoint_interval / 2
+_FIRST_ORDER = (
+    _PLAIN_OVERHEAD + g.failure_rate * g.restart_time <= 1,
+    "failures come too often for a first-order estimate, which would lose more than all the time; take the exact one",
+)
+_SHORT_SAVES = (g.checkpoint_time * g.failure_rate < 2, "a checkpoint must take less than twice the mean time between failures")
 _EXACT = {
     "source": DALY,
     "chapter": 15,
@@ -110,6 +115,7 @@ CHECKPOINT_OVERHEAD = define(
     derivation=Derivation("Each interval pays for one checkpoint", g.checkpoint_time / g.checkpoint_interval)
     .add("A failure loses half an interval on average", g.failure_rate * g.checkpoint_interval / 2, _PLAIN_OVERHEAD)
     .add("and a restart", g.failure_rate * g.restart_time, _PLAIN_OVERHEAD + g.failure_rate * g.restart_time),
+    valid=(_FIRST_ORDER,),
     conventions=(
         Convention(
             "overhead",
@@ -129,6 +135,7 @@ FIRST_ORDER_GOODPUT = define(
     derivation=Derivation("What is lost", CHECKPOINT_OVERHEAD.expr)
     .multiply("is not kept", -1, -CHECKPOINT_OVERHEAD.expr)
     .add("the rest is", 1, 1 - CHECKPOINT_OVERHEAD.expr),
+    valid=(_FIRST_ORDER,),
     **_SHORT,
 )
 
@@ -140,6 +147,7 @@ DALY_INTERVAL = define(
     derivation=Derivation("From one checkpoint's end to the next: training and saving", g.checkpoint_interval + g.checkpoint_time).solve(
         "as long as Young's optimum", g.checkpoint_interval, _YOUNG, _YOUNG - g.checkpoint_time
     ),
+    valid=(_SHORT_SAVES,),
     **{**_SHORT, "source": DALY, "assumptions": (*_SHORT["assumptions"], "the optimum counts the checkpoint's own time")},
 )
 
@@ -149,6 +157,7 @@ DALY_HIGHER_ORDER_INTERVAL = define(
     _YOUNG * (1 + sp.sqrt(_RATIO) / 3 + _RATIO / 9) - g.checkpoint_time,
     name="daly_higher_order_interval",
     empirical="the first terms of a series for the exact optimum, which has no closed form in elementary functions",
+    valid=(_SHORT_SAVES,),
     **{**_EXACT, "assumptions": (*_EXACT["assumptions"], "checkpoints shorter than twice the MTBF")},
 )
 
@@ -182,6 +191,7 @@ LEAST_OVERHEAD = define(
         "saving and redoing cost the same",
         sp.sqrt(2 * g.checkpoint_time * g.failure_rate) + g.failure_rate * g.restart_time,
     ),
+    valid=((sp.sqrt(2 * g.checkpoint_time * g.failure_rate) + g.failure_rate * g.restart_time <= 1, _FIRST_ORDER[1]),),
     **_SHORT,
 )
 

@@ -9,6 +9,7 @@ import sympy as sp
 from . import glossary as g
 from .derivation import Derivation
 from .formula import define
+from .together import ONE_OF_THE_RANKS
 from .units import BYTE
 
 GPT2 = "Radford et al., Language Models are Unsupervised Multitask Learners, 2019: the architecture, with the output head untied"
@@ -74,6 +75,7 @@ SHARD_ROWS = define(
     derivation=Derivation(
         "Full shards come first; a rank gets what they leave, at least nothing and at most a full shard", _left(g.chunk_rows)
     ).substitute("A full shard has one k-th of the rows, rounded up", {g.chunk_rows: _CHUNK}, _left(_CHUNK)),
+    valid=(ONE_OF_THE_RANKS,),
     source=TORCH_CHUNK,
     chapter=7,
 )
@@ -85,6 +87,7 @@ _full_shard = lambda rows: _CHUNK.subs(g.num_rows, rows)
 GPT_SHARD = define(
     g.gpt_shard_params,
     derivation=Derivation("Every tensor gives the rank its rows, all columns wide", _elements(rows=_shard)),
+    valid=(ONE_OF_THE_RANKS,),
     **_SHARDED,
 )
 
@@ -101,6 +104,7 @@ PADDING = define(
         g.bytes_per_weight + g.bytes_per_grad,
         (g.bytes_per_weight + g.bytes_per_grad) * (g.gpt_buffer_params - g.gpt_shard_params),
     ),
+    valid=((g.gpt_shard_params <= g.gpt_buffer_params, "the shard must fit its buffer"),),
     **_SHARDED,
 )
 

@@ -13,6 +13,7 @@ from .communication import ALL_GATHER, ALL_TO_ALL
 from .convention import Alternative, Convention
 from .derivation import Derivation
 from .formula import define
+from .together import GROUPED_HEADS, TOKENS_FOR_ALL
 from .units import BYTE, TOKEN
 
 MEGATRON = "Shoeybi et al., Megatron-LM: Training Multi-Billion Parameter Language Models Using Model Parallelism, 2019, section 3"
@@ -128,6 +129,7 @@ TP_ATTENTION = define(
         _QUERY / _t,
         _QUERY / _t + sp.Max(_KV / _t, 2 * _h * g.head_dim),
     ),
+    valid=(GROUPED_HEADS, (sp.Eq(sp.Mod(g.num_heads, _t), 0), "every rank needs as many query heads")),
     **{
         **_TP,
         "covers": ("F18",),
@@ -189,6 +191,7 @@ CP_LAYER = define(
     .multiply("as often as they go round", g.kv_passes, g.kv_passes * _KV_TENSOR * (_c - 1) / _c),
     source=RING_ATTENTION,
     chapter=9,
+    valid=(TOKENS_FOR_ALL,),
     conventions=(KV_PASSES, ACTIVATION_DTYPE),
     assumptions=(
         "s is the whole sequence, of which each rank holds s/c",
@@ -216,6 +219,11 @@ ULYSSES_LAYER = define(
     source=ULYSSES,
     chapter=9,
     conventions=(ACTIVATION_DTYPE,),
+    valid=(
+        (sp.Eq(sp.Mod(g.num_heads, _c), 0), "every rank needs as many query heads"),
+        (sp.Eq(sp.Mod(g.num_kv_heads, _c), 0), "every rank needs as many key-value heads"),
+        TOKENS_FOR_ALL,
+    ),
     assumptions=("heads and key-value heads divide by c", "gradients travel like activations"),
 )
 
