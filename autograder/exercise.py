@@ -204,6 +204,11 @@ class Exercise(Strict):
                 return part
         raise InputError(f"{self.id} has no part {name!r}; it has {', '.join(p.name for p in self.parts)}")
 
+    @property
+    def ranks(self):
+        """Over how many ranks things are divided here, if the exercise says so."""
+        return next((self.amounts[name].value for name in ("world_size", "num_gpus", "tensor_parallel") if name in self.given), None)
+
     def several(self, part):
         """Whether more than one option of a part may be right, by kind, so that the number of right ones stays untold."""
         return part.type == "choice" and (part.several or self.kind == "multi_choice")

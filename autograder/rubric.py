@@ -240,11 +240,12 @@ def _compare_number(exercise, part, value):
     stated = answers_.amount(value, expected.unit)
     known = {m.name: m for m in part.mistakes}
     wrong = {name: exercise.mistaken(part, m).value for name, m in known.items()}
-    verdict = judge(stated, expected.value, within=part.within, unit=expected.unit, mistakes=wrong)
+    verdict = judge(stated, expected.value, within=part.within, unit=expected.unit, mistakes=wrong, ranks=exercise.ranks)
     shown = write(stated, expected.unit, 4, part.scale)
+    slip = verdict.slip and Text(en=verdict.slip.en, zh=verdict.slip.zh)
     if verdict.passed:
-        return Finding(part.name, Status.RIGHT, 1, words("right", label=part.label, stated=shown))
-    return _wrong(exercise, part, words("wrong", label=part.label, stated=shown), known.get(verdict.mistake), verdict.hint, verdict.ratio)
+        return Finding(part.name, Status.RIGHT, 1, words("right", label=part.label, stated=shown), hint=slip)
+    return _wrong(exercise, part, words("wrong", label=part.label, stated=shown), known.get(verdict.mistake), slip, verdict.ratio)
 
 
 def _compare_expression(exercise, part, value):
@@ -260,8 +261,8 @@ def _compare_expression(exercise, part, value):
     return _wrong(exercise, part, words("wrong", label=part.label, stated=shown), met)
 
 
-def _wrong(exercise, part, said, met=None, slip="", ratio=math.nan):
-    hint = met.hint if met else Text(en=slip, zh=slip) if slip else None
+def _wrong(exercise, part, said, met=None, slip=None, ratio=math.nan):
+    hint = met.hint if met else slip
     share = met.credit if met else 0
     status = Status.PARTLY if share else Status.WRONG
     expected = _expected(exercise, part) if math.isnan(ratio) else _expected(exercise, part, "far", ratio=f"{ratio:.3g}")

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from . import amounts
-from .units import BYTE, PURE
+from .slip import Slip, slip_of
+from .units import PURE
 
 
 class Outcome(Enum):
@@ -19,7 +20,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome with what was stated, what was expected, in which unit, and the hint that fits the mistake."""
+    """An outcome with what was stated, what was expected, in which unit, and the hint that fits the mistake or the `slip`."""
 
     outcome: Outcome
     stated: float | None = None
@@ -28,6 +29,7 @@ class Verdict:
     hint: str = ""
     mistake: str = ""
     within: float = 0.0
+    slip: Slip | None = None
 
     @property
     def passed(self):
@@ -51,25 +53,25 @@ class Verdict:
         return f"**{self.outcome.value}** · {self.reason}"
 
 
-# A factor between GiB and GB, MiB and MB, and so on, and its own hint: right digits, wrong prefix.
-BINARY_SLIPS = {name: (amounts.BINARY[f"{name}i"] / amounts.DECIMAL[name]) for name in "MGT"}
-
-
-def judge(stated, expected, *, within=0.01, unit=PURE, mistakes: Mapping = (), hints: Mapping = ()):
+def judge(stated, expected, *, within=0.01, unit=PURE, mistakes: Mapping = (), hints: Mapping = (), ranks=None):
     """Compare `stated` with `expected`, both in base units of `unit`, allowing a relative error of `within`.
 
     mistakes: what known wrong ways of working give, by name; `hints` says by the same names what to answer.
-    Returns a Verdict; BROKEN when the reference itself is not a finite number.
+    ranks: over how many ranks the quantity is divided, if it is, so that a total taken for a share is recognised.
+    Returns a Verdict; BROKEN when the reference itself is not a finite number. A wide tolerance that lets a slip of unit
+    through passes, but names it.
     """
     mistakes, hints = dict(mistakes), dict(hints)
     if not _finite(expected):
         return Verdict(Outcome.BROKEN, stated, expected, unit, f"our reference is {expected!r}: this is our fault, tell us")
     if not _finite(stated):
         return Verdict(Outcome.BROKEN if stated is None else Outcome.FAILED, math.nan, expected, unit, f"{stated!r} is not a finite number")
+    slip = slip_of(stated, expected, unit, ranks)
     if _close(stated, expected, within):
-        return Verdict(Outcome.PASSED, stated, expected, unit, within=within)
+        return Verdict(Outcome.PASSED, stated, expected, unit, slip.en if slip else "", within=within, slip=slip)
     name = next((name for name, value in mistakes.items() if _finite(value) and _close(stated, value, within)), "")
-    return Verdict(Outcome.FAILED, stated, expected, unit, hints.get(name) or _slip(stated, expected, unit), name, within)
+    slip = None if name else slip
+    return Verdict(Outcome.FAILED, stated, expected, unit, hints.get(name) or (slip.en if slip else ""), name, within, slip)
 
 
 def _finite(value):
@@ -79,16 +81,3 @@ def _finite(value):
 def _close(stated, reference, within):
     """Exact where `within` is 0, else up to it, relative to the reference; ends count as inside despite rounding."""
     return stated == reference or abs(stated - reference) <= within * abs(reference) * (1 + 1e-9)
-
-
-def _slip(stated, expected, unit):
-    """The hint for right digits under the wrong prefix, or nothing."""
-    if unit != BYTE or not expected:
-        return ""
-    for prefix, factor in BINARY_SLIPS.items():
-        if _close(stated, expected * factor, 0.002) or _close(stated, expected / factor, 0.002):
-            return f"right digits, wrong unit: {prefix}B counts in thousands, {prefix}iB in 1024s"
-    power = round(math.log10(abs(stated / expected)) / 3) if stated else 0
-    if power and _close(stated, expected * 1000**power, 0.002):
-        return f"right digits, but {1000 ** abs(power):,} times too {'large' if power > 0 else 'small'}: check the prefix"
-    return ""

@@ -43,7 +43,6 @@ ALLOWED = [
     ("formulary/formula.py", "1e4", "where a figure is too long to be read digit by digit"),
     ("formulary/quantity.py", "10**300", "where a float is about to overflow"),
     ("formulary/judge.py", "1e-9", "room for rounding at the end of a tolerance"),
-    ("formulary/judge.py", "1000", "the step from one decimal prefix to the next"),
 ]
 
 TIMES = "second|seconds|minute|minutes|min|hour|hours|day|days|week|weeks|year|years|ms|us"

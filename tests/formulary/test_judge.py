@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formulary import Outcome, judge
-from formulary.units import BYTE, SECOND
+from formulary.units import BYTE, FLOP, PURE, SECOND
 
 
 def test_within_is_relative_to_the_reference():
@@ -29,6 +29,43 @@ def test_unit_slips_are_named(stated, word):
     verdict = judge(stated, 38.5e9, unit=BYTE)
     assert verdict.outcome is Outcome.FAILED
     assert word in verdict.hint
+
+
+SLIPS = [
+    (38.5e9 * 8, 38.5e9, BYTE, "bits", "bits", "比特"),
+    (50e9 / 8, 50e9, BYTE / SECOND, "bits", "bytes", "字节"),
+    (37.5, 0.375, PURE, "percent", "%", "%"),
+    (0.00375, 0.375, PURE, "percent", "fraction", "比值"),
+    (67.5, 67.5 * 60, SECOND, "time", "minutes", "分钟"),
+    (67.5 * 60, 67.5, SECOND, "time", "minutes", "分钟"),
+    (2 * 3600, 2, SECOND, "time", "hours", "小时"),
+    (21.0, 21.0 * 86400, SECOND, "time", "days", "天"),
+    (7.0, 7e9, PURE, "prefix", "prefix", "前缀"),
+    (312e9, 312e12, FLOP / SECOND, "prefix", "1,000 times too small", "前缀"),
+    (22.8e9, 24.5e9, BYTE, "binary", "GiB", "GiB"),
+]
+
+
+@pytest.mark.parametrize(("stated", "expected", "unit", "name", "en", "zh"), SLIPS)
+def test_slips_have_names_and_are_said_in_both_languages(stated, expected, unit, name, en, zh):
+    slip = judge(stated, expected, unit=unit).slip
+    assert slip.name == name and en in slip.en and zh in slip.zh
+
+
+def test_a_total_for_a_share_is_named_where_the_ranks_are_known():
+    assert judge(112e9, 28e9, unit=BYTE, ranks=4).slip.name == judge(28e9, 112e9, unit=BYTE, ranks=4).slip.name == "ranks"
+    assert judge(112e9, 28e9, unit=BYTE).slip is None and judge(28e9 * 1.5, 28e9, unit=BYTE, ranks=1).slip is None
+
+
+def test_a_slip_within_a_wide_tolerance_passes_but_not_in_silence():
+    verdict = judge(24.5 * 2**30, 24.5e9, unit=BYTE, within=0.1)
+    assert verdict.passed and "GiB" in verdict.reason
+    assert judge(24.6e9, 24.5e9, unit=BYTE, within=0.1).slip is None
+
+
+def test_a_known_mistake_comes_before_a_slip():
+    verdict = judge(112e9, 28e9, unit=BYTE, ranks=4, mistakes={"whole": 112e9}, hints={"whole": "not sharded"})
+    assert verdict.hint == "not sharded" and verdict.slip is None
 
 
 def test_no_byte_hint_for_seconds():
