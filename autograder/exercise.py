@@ -240,9 +240,12 @@ class Exercise(Strict):
         return {other.name: other.name for other in earlier if _mentions(part.answer, other.name)} | part.follows
 
     def carried(self, part, stated):
-        """The answer of a part that follows from a learner's own amounts `stated` by part name, or None if none concerns it."""
+        """The answer of a part that follows from a learner's own amounts `stated` by part name, or None if nothing follows."""
         instead = {name: stated[source] for name, source in self.sources(part).items() if source in stated}
-        return reckon(part.answer, self._amounts(instead)) if instead else None
+        try:
+            return reckon(part.answer, self._amounts(instead)) if instead else None
+        except (InputError, UnitError, NotArithmetic):  # half a card, or no parameters at all: nothing follows from that
+            return None
 
     def _call(self, call, found):
         chosen = call.chosen()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.exercise import LANGUAGES, Exercise
+from autograder.exercise import LANGUAGES, Exercise, FormulaCall
 from autograder.rubric import Status, mark
 
 
@@ -17,17 +17,19 @@ def number(name, answer, **more):
     return {"name": name, "type": "number", "label": both(f"the {name}"), "answer": answer, "mistakes": wrong} | more
 
 
-def exercise(carry, **more):
-    """Three steps: the bytes, a card's share of them, and what stays free; the last over the value `share` that the second asked for."""
-    parts = [
-        number("total", "adam"),
-        number("each", "total / world_size"),
-        number("free", "memory_capacity - share", follows={"share": "each"}),
-    ]
-    line = {"title": both("t"), "criterion": both("c"), "marked_by": "key", "points": 2, "carry": carry} | more
+# three steps: the bytes, a card's share of them, and what stays free, over the value `share` that the second asked for
+STEPS = [
+    number("total", "adam"),
+    number("each", "total / world_size"),
+    number("free", "memory_capacity - share", follows={"share": "each"}),
+]
+VALUES = {"adam": {"formula": "state_bytes"}, "share": "adam / world_size"}
+
+
+def exercise(carry, parts=STEPS, values=VALUES):
+    line = {"title": both("t"), "criterion": both("c"), "marked_by": "key", "points": 2, "carry": carry}
     about = {"id": "E900-Q01", "kind": "calculation", "chapter": 1, "difficulty": 1, "title": both("t"), "question": both("q")}
-    about |= {"given": {"num_params": "7B", "world_size": 4, "memory_capacity": "80GB"}, "solution": both("{each} {free}")}
-    about |= {"values": {"adam": {"formula": "state_bytes"}, "share": "adam / world_size"}}
+    about |= {"given": {"num_params": "7B", "world_size": 4, "memory_capacity": "80GB"}, "solution": both("{each}"), "values": values}
     lines = [line | {"name": part["name"], "parts": [part["name"]]} for part in parts]
     made = Exercise.model_validate(about | {"parts": parts, "rubric": lines})
     assert list(made.faults()) == []
@@ -81,6 +83,14 @@ def test_never_more_than_the_right_answer_gives(answers, carry):
         assert 0 <= result.points <= result.line.points
         if result.points > carry * result.line.points:
             assert result.line.points in points(exercise(carry), **{name: answers[name]})
+
+
+def test_nothing_follows_from_what_a_quantity_cannot_be():
+    values = {"cards": "world_size * 1", "share": FormulaCall(formula="zero_state_bytes", values={"stage": 3, "world_size": "cards"})}
+    parts = [number("count", "cards"), number("each", "share", follows={"cards": "count"})]
+    asked = exercise(1, parts=parts, values=values)
+    assert points(asked, count=8, each="14 GB") == [0, 2]
+    assert points(asked, count=2.5, each="44.8 GB") == [0, 0]
 
 
 def test_a_part_cannot_follow_from_a_later_one_or_from_nothing():
