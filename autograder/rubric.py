@@ -16,6 +16,8 @@ from .equivalence import equals
 from .exercise import LANGUAGES, Text
 from .expression import NotFormula
 from .reason import read_reason
+from .reasons import load_rubric, mark_reason
+from .reasons.rubric import RUBRIC_FOLDER
 from .symbols import written
 
 
@@ -90,6 +92,8 @@ WORDS = {
     "criterion": ("This line asks for: {criterion}", "本行要求：{criterion}"),
     "earned": ("earns {points}: {says}, read in “{sentence}”", "得 {points} 分：{says}；见“{sentence}”"),
     "against": ("contradicts: {says}, read in “{sentence}”", "与要求相反：{says}；见“{sentence}”"),
+    "made": ("counts: {says}, read in “{sentence}”", "算数：{says}；见“{sentence}”"),
+    "error": ("an error beside it: {says}, read in “{sentence}”", "附带错误：{says}；见“{sentence}”"),
     "nothing": ("{label}: none of the claims that earn points was recognised", "{label}：没有识别出能得分的论断"),
     "proposal": ("proposed {points} of {most}, to be confirmed by a person", "建议 {points}/{most} 分，由人工确认"),
     "human": ("marked by a person", "由人工评分"),
@@ -285,11 +289,39 @@ def _by_claims(exercise, line, answers):
     if is_blank(text):
         blank = tuple(Finding(part.name, Status.BLANK, 0, words("blank", label=part.label)) for part, _ in parts)
         return LineResult(line, 0, Status.BLANK, blank)
+    read = _by_rubric if (RUBRIC_FOLDER / f"{exercise.id}.yaml").is_file() else _by_wordings
+    points, sure, findings = read(exercise, line, text)
+    findings = tuple(findings) or (_nothing(parts[0][0]),)
+    if not sure:
+        return _proposal(line, points, findings)
+    return LineResult(line, points, _status_of(points, line), findings)
+
+
+def _status_of(points, line):
+    return Status.RIGHT if points == line.points else Status.PARTLY if points else Status.WRONG
+
+
+def _by_rubric(exercise, line, text):
+    """(points, whether that is sure, findings) by the exercise's own rubric of reasons, which has concepts and polarities."""
+    mark = mark_reason(text, load_rubric(exercise.id), line.points)
+    findings = [_matched(match) for match in mark.matches if match.role in MATCHED]
+    if mark.why:
+        findings.append(Finding("", Status.PARTLY, 0, Text(**mark.why)))
+    return mark.points, not mark.needs_human, findings
+
+
+MATCHED = {"earned": (Status.RIGHT, "made"), "contradicted": (Status.WRONG, "against"), "side error": (Status.WRONG, "error")}
+
+
+def _matched(match):
+    status, key = MATCHED[match.role]
+    return Finding("", status, 0, words(key, says=Text(en=match.why, zh=match.why_zh or match.why), sentence=quote(match.span, 120)))
+
+
+def _by_wordings(exercise, line, text):
+    """The same by the wordings that stand in the exercise itself."""
     reading = read_reason(text, line)
-    findings = tuple(_claim_findings(reading)) or (_nothing(parts[0][0]),)
-    if reading.sure:
-        return LineResult(line, reading.points, Status.RIGHT, findings)
-    return _proposal(line, reading.points, findings)
+    return reading.points, reading.sure, list(_claim_findings(reading))
 
 
 def _reason_text(part, value):

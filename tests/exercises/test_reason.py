@@ -31,16 +31,17 @@ def test_claims_made_earn_full_marks(name, line, text):
 
 
 FOR_A_PERSON = [
-    ("nothing recognised", "E000-TF01", "reason", "Because memory is memory.", 0),
-    ("half of it", "E000-TF01", "reason", "It keeps an fp32 master copy as well.", 1),
-    ("a list of words", "E000-TF01", "reason", "fp32, master copy, keep, update, round, 4 bytes, save, 16 bytes, both", 0),
-    ("a list of Chinese words", "E000-TF01", "reason", "主权重、保留、更新、舍入、4 字节、省下、16 字节、相同", 0),
-    ("denied", "E000-TF01", "reason", "It does not keep a master copy. No update is lost by rounding.", None),
-    ("denied in Chinese", "E000-TF01", "reason", "混合精度并不保留主权重，更新也不会被舍入。", None),
-    ("contradicted", "E000-TF01", "reason", "A master copy is kept, since updates get lost, yet mixed precision needs half the memory.", 0),
+    ("nothing recognised", "E000-SA01", "why", "Because memory is memory.", 0),
+    ("half of it", "E002-Q02", "setting", "With stochastic rounding.", 1),
+    ("a list of words", "E000-SA01", "why", "only, just, moments, shrink, weights, gradients, master, stay, same", 0),
+    ("a list of Chinese words", "E000-SA01", "why", "只有、矩、变小、权重、梯度、主权重、不变、没动、缩", 0),
+    ("denied", "E000-SA01", "why", "Not only the moments shrink.", None),
+    ("denied in Chinese", "E000-SA01", "why", "并不是只有矩变小了。", None),
+    ("contradicted", "E002-Q02", "setting", "Without a master copy, which is always right.", 0),
     ("claims far apart", "E000-SA01", "why", "Only that. The gradients shrink.", 0),
     ("very long", "E000-SA01", "why", "Only the two moments shrink. " + "And so on and so forth. " * 200, None),
     ("other way round", "E000-SA01", "why", "The weights are 8-bit and only the moments change.", None),
+    ("both ways", "E000-TF01", "reason", "A master copy is kept, since updates get lost, yet mixed precision halves the memory.", None),
 ]
 
 
@@ -57,14 +58,37 @@ def test_blank_is_zero_for_sure(text):
     assert result.status is Status.BLANK and result.points == 0
 
 
+def told(name, line, text):
+    return [said for lines in read(name, line, text).tell("en") for said in lines]
+
+
 def test_what_was_found_is_quoted():
-    told = [said for lines in read("E000-TF01", "reason", "We keep an fp32 master copy. And so on.").tell("en") for said in lines]
-    assert any("“We keep an fp32 master copy”" in said for said in told)
+    assert any("“Only the two moments shrink”" in said for said in told("E000-SA01", "why", "Only the two moments shrink. And so on."))
+    assert any(
+        "fp32 master copy" in said and "“" in said for said in told("E000-TF01", "reason", "We keep an fp32 master copy. And so on.")
+    )
 
 
-@pytest.mark.parametrize(
-    "text", ["a" * 20_000, "主" * 20_000, "master keep " * 1_600, ", " * 9_000 + "x", "\x00\x1b[31m<b>master</b>", "‮master kept"]
-)
-def test_hostile_texts_end_in_a_verdict(text):
-    result = read("E000-TF01", "reason", text)
-    assert result.status in (Status.HUMAN, Status.BLANK) and result.points <= result.line.points
+def test_a_rubric_of_its_own_reads_what_wordings_would_send_to_a_person():
+    half, denied = (read("E000-TF01", "reason", text) for text in ("It keeps an fp32 master copy as well.", "No master copy is kept."))
+    assert half.points == 1 and half.status is Status.PARTLY
+    assert denied.points == 0 and denied.status is Status.WRONG
+
+
+HOSTILE = [
+    "a" * 20_000,
+    "主" * 20_000,
+    "master keep " * 1_600,
+    ", " * 9_000 + "x",
+    "\x00\x1b[31m<b>master</b>",
+    "\u202emaster kept",
+    "(" * 9_999,
+]
+
+
+@pytest.mark.parametrize(("name", "line"), [("E000-TF01", "reason"), ("E000-SA01", "why")])
+@pytest.mark.parametrize("text", HOSTILE, ids=[text[:12] for text in HOSTILE])
+def test_hostile_texts_end_in_a_verdict(name, line, text):
+    result = read(name, line, text)
+    assert result.status is not Status.BROKEN and 0 <= result.points < result.line.points
+    assert "<b>" not in " ".join(told(name, line, text))
