@@ -15,7 +15,7 @@ from autograder.reasons.rubric import load_rubric
 DEVELOPING_FILE = Path(__file__).resolve().parents[2] / "tests" / "reasons" / "paraphrases.jsonl"
 GRADES = range(TABLE_POINTS + 1)
 # What is tried for each threshold when settings are fitted.
-GRID = {"list_share": (0.6, 0.75), "near": (0.6, 0.75, 1.1), "subjects": (2, 3)}
+GRID = {"list_share": (0.6, 0.7), "near": (0.7, 1.1), "subjects": (2, 3)}
 MOST_QUEUED = 0.25  # of the answers that settings are fitted to; others hold more that is unsure
 PRIOR = 3  # answers' worth of what was set before, in each kind of evidence
 

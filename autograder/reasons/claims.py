@@ -4,7 +4,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 from autograder.reasons.polarity import supposed, with_polarity
-from autograder.reasons.rubric import AFFIRMED, CONTRADICTS, DENIED, EARNS, SIDE_ERROR
+from autograder.reasons.rubric import AFFIRMED, CONTRADICTS, DENIED, EARNS, NOT_DENIED, SIDE_ERROR
 from autograder.reasons.text import clauses as parted
 
 MADE, REVERSED, NEAR = "made", "reversed", "near"
@@ -86,7 +86,7 @@ def _try(claim, row, reading, first, count):
     ):
         return None
     filled = _fill(row, window, strict=True)
-    if all(filled) and not _denied_as_a_whole(filled):
+    if all(filled) and not (claim.kind == EARNS and _denied_as_a_whole(row, filled)):
         return _found(claim, MADE, row, reading, first, count, filled)
     if count == 1 and claim.kind == EARNS and first not in reading.supposed and _is_reversed(row, window, filled):
         return _found(claim, REVERSED, row, reading, first, count, _fill(row, window, strict=False))
@@ -161,9 +161,10 @@ def _is_reversed(row, window, filled):
     return all(loose) and (all(filled) or _denials(row, loose) % 2 == 1)
 
 
-def _denied_as_a_whole(filled):
-    """Things alone make a claim unless a negation reaches them: "does not use a reduce-scatter"."""
-    return not any(m.is_predicate for m in filled) and any(m.denied for m in filled)
+def _denied_as_a_whole(row, filled):
+    """A thing of the claim is denied, and no predicate that the claim wants denied: "does not use a reduce-scatter"."""
+    wanted = any(m.is_predicate and m.denied for m in filled)
+    return not wanted and any(m.denied and (m.concept, NOT_DENIED) in slot.options for slot, m in zip(row.slots, filled, strict=True))
 
 
 def _denials(row, filled):

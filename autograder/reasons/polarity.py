@@ -10,6 +10,7 @@ from autograder.reasons.language import language, listed
 from autograder.reasons.vocabulary import compile_terms
 
 CHINESE = re.compile("[一-鿿]")
+ADJACENT = 1  # characters
 MOST_NEGATIONS = 80  # no answer needs more; a text of nothing else must not take long
 
 
@@ -70,12 +71,18 @@ def _reached(text, negation, mentions, starts, clause):
         return before[-1:]
     inside = range(bisect_left(starts, negation.start), bisect_left(starts, clause.end))
     near = [i for i in inside if mentions[i].start > negation.start and mentions[i].end >= negation.end]
+    near = [i for i in near if mentions[i].start - negation.end <= ADJACENT or not _negates(text, mentions[i])]
     if negation.reach == "either" and not any(mentions[i].is_predicate for i in near):
         return _reached(text, Negation(negation.start, negation.end, "back"), mentions, starts, clause)
     if negation.reach == "next":
         return [i for i in near if mentions[i].start == mentions[near[0]].start] if near else []
     end = _end_of_reach(text, negation, clause)
     return [i for i in near if mentions[i].start < end]
+
+
+def _negates(text, mention):
+    """A mention that says its own negation ("isn't associative", 不变); only one right before it denies it again."""
+    return bool(_negation_patterns()["clause"].match(text, mention.start, mention.end))
 
 
 def _end_of_reach(text, negation, clause):

@@ -11,7 +11,8 @@ from autograder.reasons.vocabulary import Vocabulary, VocabularyError
 
 RUBRIC_FOLDER = Path(__file__).resolve().parents[2] / "exercises" / "reasons"
 VOCABULARY_FILE = "vocabulary.yaml"
-AFFIRMED, DENIED, EITHER = "affirmed", "denied", "either"
+# A thing without a sign is denied with the claim, unless a predicate of the claim is to be denied.
+AFFIRMED, DENIED, EITHER, NOT_DENIED = "affirmed", "denied", "either", "not denied"
 SIGNS = {"!": DENIED, "~": EITHER}
 EARNS, CONTRADICTS, SIDE_ERROR, ALSO_TRUE = "earns", "contradicts", "side_errors", "also_true"
 # How many neighbouring clauses a claim may be spread over, unless its row says otherwise.
@@ -147,7 +148,8 @@ def _row(row, kind, claim, vocabulary):
     if strange:
         raise RubricError(f"claim {claim['id']!r}: a row has {sorted(strange)}; it may have all, unless, within, ordered, supposed")
     slots = tuple(_slot(part, claim, vocabulary) for part in row["all"].split("&"))
-    unless = _slot(row.get("unless") or claim.get("unless"), claim, vocabulary).options if row.get("unless") or claim.get("unless") else ()
+    exceptions = [written for written in (row.get("unless"), claim.get("unless")) if written]
+    unless = tuple(option for written in exceptions for option in _slot(written, claim, vocabulary).options)
     opposites = {name: vocabulary.opposites_of(name) for slot in slots for name, _ in slot.options}
     within = row.get("within", claim.get("within", REACH[kind]))
     return Row(slots, unless, within, row.get("ordered", False), row.get("supposed", False), opposites)
@@ -163,4 +165,4 @@ def _option(written, claim, vocabulary):
     concept = vocabulary.concepts.get(name)
     if concept is None:
         raise RubricError(f"claim {claim['id']!r} names the concept {name!r}, which is not in the vocabulary")
-    return name, sign if concept.is_predicate or sign == DENIED or written[:1] == "~" else EITHER
+    return name, sign if concept.is_predicate or sign != AFFIRMED else NOT_DENIED

@@ -10,6 +10,7 @@ from autograder.reasons.text import normalise
 from autograder.reasons.vocabulary import compile_terms
 
 WORD = re.compile(r"[a-z0-9]+(?:[.\-][a-z0-9]+)*|[一-鿿]")
+PUNCTUATION = re.compile(r"[,;:!?，；：。、]|\.\s")
 CHARACTER = 0.6
 SEPARATOR = re.compile(r"[,;:|、，；：。\n•·]|\s[-/&+]\s|->|→|\.(?:\s|$)|\sand\s|\svs\s|和")
 
@@ -40,11 +41,11 @@ def is_list(reading, field_words, settings):
     """Mostly bare terms between separators, or a string of terms in which nothing tells anything: keywords, no reason."""
     text = reading.text.clean
     found = pieces(text)
-    bare = sum(is_bare(piece, settings["list_words"]) for piece in found)
-    if bare >= settings["list_pieces"] and bare >= settings["list_share"] * len(found):
+    bare = [piece for piece in found if is_bare(piece, settings["list_words"])]
+    if len(bare) >= settings["list_pieces"] and sum(map(_length, bare)) >= settings["list_share"] * sum(map(_length, found)):
         return True
-    tells = "=" in text or _words("telling").search(text) or _words("comparing").search(text)
-    return not tells and len(WORD.findall(text)) >= settings["string_words"] and _field_share(text, field_words) >= settings["string_field"]
+    tells = "=" in text or PUNCTUATION.search(text.strip(" .。!")) or _words("telling").search(text) or _words("comparing").search(text)
+    return not tells and _length(text) >= settings["string_words"] and _field_share(text, field_words) >= settings["string_field"]
 
 
 def _field_share(text, field_words):

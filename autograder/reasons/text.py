@@ -6,7 +6,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 
-LONGEST = 2_000  # characters that are read; a reason longer than this goes to a person
+LONGEST = 1_500  # characters that are read; a reason longer than this goes to a person
 
 TAG = re.compile(r"<[^<>\n]{1,80}>")
 ENTITY = re.compile(r"&#?\w{1,8};")

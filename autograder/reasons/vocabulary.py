@@ -71,6 +71,7 @@ class Vocabulary:
 
     concepts: dict = field(default_factory=dict)
     opposites: frozenset = frozenset()
+    guards: frozenset = frozenset()
 
     @cached_property
     def known_words(self):
@@ -92,16 +93,20 @@ class Vocabulary:
                 terms.setdefault(name, []).extend(listed(more))
                 kinds.setdefault(name, kind == "predicates")
         pairs = {frozenset(pair) for pair in table.get("opposites") or ()}
-        return Vocabulary({name: _concept(name, kinds[name], terms) for name in terms}, self.opposites | pairs)
+        return Vocabulary(
+            {name: _concept(name, kinds[name], terms) for name in terms},
+            self.opposites | pairs,
+            self.guards | set(table.get("guards") or ()),
+        )
 
     def opposites_of(self, name):
         """The concepts that say the opposite of `name`."""
         return frozenset(other for pair in self.opposites if name in pair for other in pair - {name})
 
     def only(self, names):
-        """The Vocabulary of these concepts and their opposites."""
-        kept = set(names).union(*(self.opposites_of(name) for name in names))
-        return Vocabulary({name: concept for name, concept in self.concepts.items() if name in kept}, self.opposites)
+        """The Vocabulary of these concepts, their opposites, and those that guard a word (`reduces` in `all-reduces`)."""
+        kept = set(names).union(self.guards, *(self.opposites_of(name) for name in names))
+        return Vocabulary({name: concept for name, concept in self.concepts.items() if name in kept}, self.opposites, self.guards)
 
     def mentions(self, text):
         """Every mention in the clean `text`; a predicate inside a longer mention is a part of it and no predicate."""
