@@ -1,18 +1,8 @@
-"""Answers that code must be run for: in another process, with limits and an empty environment, which hands back plain data.
+"""Answers that code must be run for: in a jail, apart from the marking, which hands back plain data and nothing else.
 
-This is a boundary, not yet a jail: the process can read files that the grader's user can read, and reach the network.
-It never shares memory with the marking, the key is not passed to it, and what it returns is checked like any answer.
-Where the operating system has no such limits (no `resource` module), code is not run at all and a person marks it.
+Cells whose answers are literal are read and never run. Where the machine can't lock code in, code is not run at all and a
+person marks it.
 """
-
-import contextlib
-import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
 
 from formulary.arithmetic import BITS
 
@@ -20,25 +10,20 @@ from . import limits
 from .answer import Unread
 from .cells import read_cell
 from .exercise import Text
-
-try:
-    import resource
-except ImportError:  # not Unix
-    resource = None
-
-RESOURCES = {
-    "RLIMIT_CPU": limits.SECONDS,
-    "RLIMIT_AS": limits.MEMORY,
-    "RLIMIT_FSIZE": limits.OUTPUT,
-    "RLIMIT_NOFILE": limits.FILES,
-    "RLIMIT_CORE": 0,
-}
-RUNNER = Path(__file__).with_name("runner.py")
+from .jail import JailFault, Limits, Unreadable, floor, run_jailed
 
 NOT_RUN = Text(en="this answer is code, and code is not run on this system", zh="该答案是代码，而本系统不运行代码")
 FAILED = Text(en="the code ended in {error}", zh="代码出错：{error}")
 STOPPED = Text(en="the code was stopped before it came to this answer", zh="代码在得出该答案之前被终止")
 NO_DATA = Text(en="it is a {type}, not a number, a text or True/False", zh="它是 {type}，不是数、文字或 True/False")
+OUR_FAULT = Text(en="we could not run this code; that is our fault", zh="我们未能运行这段代码，这是我们的问题")
+
+# Put behind a cell: keep what its names hold under a name of our own, and free them, since the next exercise may use them too.
+# A list of words may be a set or a tuple as well; what is in it is looked at on the trusted side.
+KEEP = """
+{kept} = {{name: globals().pop(name) for name in {names} if name in globals()}}
+{kept} = {{name: list(held) if type(held) in (set, frozenset, tuple) else held for name, held in {kept}.items()}}
+"""
 
 
 def answers(cells):
@@ -52,70 +37,76 @@ def answers(cells):
         return [found for found, (_, names) in zip(read, cells, strict=True) if names is not None]
     ran = iter(_run(cells))
     pairs = [(found, next(ran), names) for found, (_, names) in zip(read, cells, strict=True) if names is not None]
-    return [_from_run(outcome, names) if found is None else found for found, outcome, names in pairs]
+    return [outcome(names) if found is None else found for found, outcome, names in pairs]
 
 
-def _from_run(outcome, names):
-    """The answers of one cell that ran; `outcome` is None where the process ended before it, or a Text where it never started."""
-    if not isinstance(outcome, dict):
-        return dict.fromkeys(names, Unread(outcome or STOPPED))
-    return {name: _from_data(outcome.get(name), outcome.get("error")) for name in names}
+def _run(cells):
+    """For each cell with names, a function from the names to their answers."""
+    wanted = [index for index, (_, names) in enumerate(cells) if names is not None]
+    if not floor():
+        return [lambda names: dict.fromkeys(names, Unread(NOT_RUN))] * len(wanted)
+    try:
+        whole = _jailed(cells)
+        complete = all(_kept(index) in whole.answers for index in wanted)
+        results = dict.fromkeys(wanted, whole) if complete else _one_by_one(cells, wanted)
+    except JailFault:
+        return [lambda names: dict.fromkeys(names, Unread(OUR_FAULT))] * len(wanted)
+    return [lambda names, index=index: _outcome(results.get(index), index, names) for index in wanted]
 
 
-def _from_data(data, error):
-    if isinstance(data, dict) and "value" in data and _is_answer(data["value"]):
-        return data["value"]
-    if isinstance(data, dict):
-        return Unread(NO_DATA.map(lambda words: words.format(type=str(data.get("type"))[:40])))
-    return Unread(FAILED.map(lambda words: words.format(error=str(error)[:200]))) if error else None
+def _one_by_one(cells, wanted):
+    """Results of running only as far as each cell, up to the one that ends the run: an early end costs no earlier answer."""
+    results = {}
+    for index in wanted:
+        result = _jailed(cells[: index + 1])
+        if _kept(index) not in result.answers:
+            break
+        results[index] = result
+    return results
+
+
+def _jailed(cells):
+    sources = [_source(index, source, names) for index, (source, names) in enumerate(cells)]
+    flat = [part for parts in sources for part in parts]
+    kept = [_kept(index) for index, (_, names) in enumerate(cells) if names is not None]
+    return run_jailed(flat, kept, limits=Limits(seconds=limits.SECONDS, cpu_seconds=limits.SECONDS, answer_bytes=limits.OUTPUT))
+
+
+def _source(index, source, names):
+    """A cell without the lines that are for IPython alone, and what keeps its answers."""
+    lines = ["pass" if line.startswith(("%", "!")) else line for line in source.splitlines()]
+    keep = KEEP.format(kept=_kept(index), names=list(names)) if names is not None else "pass"
+    return "\n".join(lines), keep
+
+
+def _kept(index):
+    return f"__answers_{index}__"
+
+
+def _outcome(result, index, names):
+    """The answers of one cell; `result` is None where the run ended before it."""
+    if result is None:
+        return dict.fromkeys(names, Unread(STOPPED))
+    held = result.answers.get(_kept(index))
+    held = held if isinstance(held, dict) else {}
+    return {name: _answer(held[name]) if name in held else _missing(result) for name in names}
+
+
+def _missing(result):
+    error = result.error.partition(": ")[2] or result.error  # without the number of the cell, which counts ours too
+    return Unread(FAILED.map(lambda words: words.format(error=error[:200]))) if error else None
+
+
+def _answer(value):
+    if _is_answer(value):
+        return value[: limits.TEXT] if isinstance(value, str) else value
+    kind = value.kind if isinstance(value, Unreadable) else type(value).__name__
+    return Unread(NO_DATA.map(lambda words: words.format(type=kind[:40])))
 
 
 def _is_answer(value):
     if isinstance(value, list):
         return len(value) <= 100 and all(isinstance(item, str) and len(item) <= 100 for item in value)
-    return value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= limits.TEXT)
-
-
-def _run(cells):
-    """What the runner wrote for each answer cell, filled up with None to as many as there are."""
-    wanted = sum(names is not None for _, names in cells)
-    if resource is None:
-        return [NOT_RUN] * wanted
-    with tempfile.TemporaryDirectory(prefix="answers-") as folder:
-        Path(folder, "cells.json").write_text(json.dumps(cells), encoding="utf-8")
-        _run_in(folder)
-        return (_outcomes(Path(folder, "answers.json")) + [None] * wanted)[:wanted]
-
-
-def _run_in(folder):
-    environment = {"PATH": os.defpath, "HOME": folder, "LANG": "C.UTF-8", "NBGRADER_EXECUTION": "autograde"}
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    command = [sys.executable, "-I", str(RUNNER), "cells.json", "answers.json", str(limits.TEXT), str(BITS)]
-    process = subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, preexec_fn=_limit, **quiet)
-    try:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=limits.SECONDS)
-    finally:
-        _end(process)
-
-
-def _limit():
-    for name, most in RESOURCES.items():
-        resource.setrlimit(getattr(resource, name), (most, most))
-
-
-def _end(process):
-    """End the process and what it started in its session."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _outcomes(path):
-    """The list in a file the runner wrote, or an empty one if it is missing, too large, a link, or not a list."""
-    try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
-            data = json.loads(file.read(limits.OUTPUT))
-    except (OSError, ValueError, RecursionError):
-        return []
-    return data if isinstance(data, list) else []
+    if isinstance(value, int):
+        return value.bit_length() <= BITS
+    return value is None or isinstance(value, float | str)

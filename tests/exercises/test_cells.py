@@ -5,9 +5,10 @@ import textwrap
 
 import pytest
 
-from autograder import limits, sandbox
+from autograder import bank, limits, sandbox
 from autograder.answer import Unread
 from autograder.cells import read_cell
+from autograder.jail import JailFault
 
 NAMES = ["verdict", "reason", "total"]
 
@@ -142,25 +143,36 @@ def test_endless_code_is_stopped_and_earlier_answers_stay(monkeypatch):
 
 def test_code_sees_no_environment_and_leaves_nothing_behind(monkeypatch, tmp_path):
     monkeypatch.setenv("SECRET_TOKEN", "s3cret")
-    monkeypatch.setattr(sandbox.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
     found = run("import os\ntotal = str(dict(os.environ)) + os.getcwd()\nopen('left.txt', 'w').write('x')")[0]["total"]
     assert "s3cret" not in found and os.getcwd() not in found
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("forged", ['[{"total": {"value": {"deep": 1}}}]', '"text"', "[" * 100_000, "{}", "[[1]]", '[{"total": [1]}]'])
-def test_forged_results_are_no_answers(forged):
-    source = f"import os, json\nopen('answers.json', 'w').write({forged!r})\nos._exit(0)"
-    assert isinstance(run(source)[0]["total"], Unread | type(None))
+@pytest.mark.parametrize("forged", ["{'total': 1}", "[1]", "'text'", "type('D', (dict,), {})(total=1)"])
+def test_a_name_of_ours_that_is_taken_gains_nothing(forged):
+    """A learner may set our own name, or stop us from setting it: the answer is lost, and nothing else happens."""
+    source = f"import builtins\n__answers_0__ = {forged}\nbuiltins.globals = lambda: {{}}\nx = sum([1])"
+    assert run(source)[0]["total"] is None or isinstance(run(source)[0]["total"], Unread)
 
 
-def test_without_limits_code_is_not_run(monkeypatch):
-    monkeypatch.setattr(sandbox, "resource", None)
+def test_the_bank_and_the_grader_cannot_be_read():
+    found = run(f"total = open({str(bank.ROOT / 'bank' / '01' / 'E000-SA01.yaml')!r}).read()")[0]["total"]
+    assert isinstance(found, Unread) and ("PermissionError" in found.why.en or "FileNotFoundError" in found.why.en)
+
+
+def test_a_fault_of_ours_waits_for_a_person(monkeypatch):
+    def broken(*_, **__):
+        raise JailFault("no process could be started")
+
+    monkeypatch.setattr(sandbox, "run_jailed", broken)
     found = run("total = sum([1])", "total = 2")
-    assert isinstance(found[0]["total"], Unread) and "not run" in found[0]["total"].why.en
+    assert "our fault" in found[0]["total"].why.en
     assert found[1] == {"total": 2}
 
 
-def test_the_runner_knows_nothing_of_the_project():
-    source = sandbox.RUNNER.read_text()
-    assert "import autograder" not in source and "from ." not in source and "formulary" not in source
+def test_where_code_cannot_be_locked_in_it_is_not_run(monkeypatch):
+    monkeypatch.setattr(sandbox, "floor", lambda: False)
+    found = run("total = sum([1])", "total = 2")
+    assert isinstance(found[0]["total"], Unread) and "not run" in found[0]["total"].why.en
+    assert found[1] == {"total": 2}
