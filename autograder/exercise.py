@@ -6,7 +6,7 @@ import string
 from functools import cached_property
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, StringConstraints
 from sympy import oo
 
 from formulary import InputError, UnitError, formula, look_up
@@ -16,7 +16,7 @@ from formulary.arithmetic import NotArithmetic
 from formulary.reckon import Amount, reckon
 from formulary.units import spell
 
-from . import equivalence, symbols
+from . import equivalence, symbols, variants
 from .expression import plain, readings
 
 LANGUAGES = ("en", "zh")
@@ -177,7 +177,11 @@ KINDS = {
 
 
 class Exercise(Strict):
-    """A question with its parts, rubric and worked solution. `faults()` tells what the field types alone can't."""
+    """A question with its parts, rubric and worked solution. `faults()` tells what the field types alone can't.
+
+    `ranges` says what else may be given: values of a quantity, or mappings of several that go together, or titles of
+    presets under `model` or `card`.
+    """
 
     id: Annotated[str, StringConstraints(pattern=r"^E\d{3}-[A-Z]{1,2}\d{2}$")]
     kind: Literal[tuple(KINDS)]
@@ -187,11 +191,13 @@ class Exercise(Strict):
     question: Text
     hints: tuple[Text, ...] = ()
     given: dict[str, float | str] = {}
+    ranges: dict[Name, Annotated[tuple[float | str | dict[str, float | str], ...], Field(min_length=2)]] = {}
     values: dict[Name, FormulaCall | Arithmetic] = {}
     letters: dict[str, Name] = {}
     parts: tuple[AnyPart, ...] = Field(min_length=1)
     rubric: tuple[Line, ...] = Field(min_length=1)
     solution: Text
+    _template: "Exercise | None" = PrivateAttr(None)
 
     @property
     def points(self):
@@ -294,7 +300,17 @@ class Exercise(Strict):
 
     def filled(self):
         """The exercise with the blanks in all its texts filled."""
-        return _with_texts(self, lambda text: text.map(lambda words: fill(words, self.amounts)))
+        made = _with_texts(self, lambda text: text.map(lambda words: fill(words, self.amounts)))
+        made._template = self
+        return made
+
+    def asked_of(self, given):
+        """The exercise with other given values, its blanks open."""
+        return type(self)(**{name: getattr(self, name) for name in type(self).model_fields} | {"given": given})
+
+    def variant(self, seed):
+        """The exercise with fresh given values from its `ranges`, the same for the same seed; itself where it has none."""
+        return variants.variant(self._template or self, seed).filled() if self.ranges else self
 
     def faults(self):
         """(where, what) for each thing wrong that concerns more than one field."""
@@ -304,6 +320,7 @@ class Exercise(Strict):
             yield failed
             return
         yield from _each(("parts",), self.parts, self._part_faults)
+        yield from self._range_faults()
         yield from self._blank_faults()
         if not KINDS[self.kind] & {part.type for part in self.parts}:
             yield ("kind",), f"a {self.kind} needs a part of type {' or '.join(sorted(KINDS[self.kind]))}"
@@ -341,6 +358,21 @@ class Exercise(Strict):
                 WELL_FORMED[part.type](self, part, answer)
             except (ValueError, UnitError) as error:  # NotArithmetic, NotFormula and InputError are ValueErrors
                 yield where, str(error)
+
+    def _range_faults(self):
+        try:
+            drawn = {name: value for values in variants.every_value(self) for name, value in values.items()}
+            for name in drawn:
+                look_up(name)
+        except InputError as error:
+            yield ("ranges",), str(error)
+            return
+        question = (self._template or self).question
+        for name in drawn:
+            if name not in self.given:
+                yield ("ranges",), f"{name} is drawn but not given"
+            elif not all(re.search(rf"\{{{name}[:}}]", getattr(question, language)) for language in LANGUAGES):
+                yield ("ranges",), f"{name} is drawn, so the question must show it as {{{name}}} in each language"
 
     def _blank_faults(self):
         for where, text in texts(self):

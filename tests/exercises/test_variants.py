@@ -1,0 +1,108 @@
+"""Fresh numbers: every draw of every exercise with ranges makes sense, obeys the law of the bank, and is drawn again by its seed."""
+
+import re
+from functools import cache
+
+import pytest
+
+from autograder import variants
+from autograder.assignment import as_written, solution
+from autograder.bank import Bank
+from autograder.exercise import LANGUAGES, texts
+from autograder.rubric import check, mark
+from formulary import InputError, judge
+
+BANK = Bank()
+DRAWN = [name for name in BANK if BANK[name].ranges]
+DRAWS = 200
+
+
+@cache
+def drawn(name):
+    """The different variants among 200 draws, by their given values."""
+    made = (BANK[name].variant(seed) for seed in range(DRAWS))
+    return {str(exercise.given): exercise for exercise in made}
+
+
+def test_there_are_exercises_with_ranges():
+    assert DRAWN
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_every_draw_obeys_the_law(name):
+    found = drawn(name)
+    choices = 1
+    for values in BANK[name].ranges.values():
+        choices *= len(values)
+    assert len(found) > choices / 4
+    for exercise in found.values():
+        results = mark(exercise, solution(exercise, "en"))
+        assert all(r.points == r.line.points and not r.needs_human for r in results if r.line.marked_by == "key")
+        assert not any(r.points for r in mark(exercise, {}))
+        for part in exercise.parts:
+            for mistake in part.mistakes:
+                met = check(exercise, part, as_written(exercise, part, exercise.mistaken(part, mistake), "en"))
+                assert met.share == mistake.credit and met.hint, (exercise.given, mistake.name)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_numbers_are_finite_and_differ_from_every_mistake(name):
+    for exercise in drawn(name).values():
+        for part in (part for part in exercise.parts if part.type == "number"):
+            right = exercise.expected(part).value
+            assert right and abs(right) < float("inf")
+            wrong = [exercise.mistaken(part, mistake).value for mistake in part.mistakes]
+            assert not [value for value in wrong if judge(value, right, within=part.within).passed]
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_texts_say_the_drawn_numbers_and_have_no_blank_left(name):
+    for exercise in drawn(name).values():
+        for _, text in texts(exercise):
+            assert not any(re.search(r"\{[a-z_]+(:|\})", getattr(text, language)) for language in LANGUAGES)
+    first, other = list(drawn(name).values())[:2]
+    assert first.question != other.question and first.solution != other.solution
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_seed_draws_the_same_again(name):
+    assert BANK[name].variant("seed").given == Bank()[name].variant("seed").given
+    assert BANK[name].variant("seed").variant("other").given == BANK[name].variant("other").given
+
+
+def test_an_exercise_without_ranges_stays_itself():
+    assert BANK["E004-Q02"].variant(1) is BANK["E004-Q02"]
+
+
+def planted(ranges):
+    template = BANK["E002-Q07"]._template
+    return type(template)(**{field: getattr(template, field) for field in type(template).model_fields} | {"ranges": ranges})
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        ({"num_param": ("1B", "2B")}, "num_param"),
+        ({"model": ("Llama 2 7B", "Lama 2 7B")}, "did you mean"),
+        ({"stage": (1, 2)}, "drawn but not given"),
+    ],
+)
+def test_ranges_that_cannot_be_drawn_are_faults(ranges, message):
+    assert any(message in what and where == ("ranges",) for where, what in planted(ranges).faults())
+
+
+def test_draws_without_sense_are_drawn_again_and_in_the_end_refused(monkeypatch):
+    """With one card ZeRO saves nothing: the answers are zero, or equal to a mistake."""
+    made = planted({"world_size": (1, 8)})
+    assert {variants.variant(made, seed).given["world_size"] for seed in range(6)} == {8}
+    monkeypatch.setattr(variants, "TRIES", 5)
+    with pytest.raises(InputError, match="make no sense"):
+        variants.variant(planted({"world_size": (1, 1)}), 0)
+
+
+def test_presets_give_what_the_exercise_asks_for():
+    made = BANK["E002-Q10"]._template
+    ranges = {"model": ("Llama 2 70B", "LLaMA 65B"), "card": ("A100 80GB", "A100 40GB")}
+    made = type(made)(**{field: getattr(made, field) for field in type(made).model_fields} | {"ranges": ranges})
+    assert {values["hidden_size"] for values in variants.every_value(made)[:2]} == {8192}
+    assert {values["memory_capacity"] for values in variants.every_value(made)[2:]} == {80e9, 40e9}
