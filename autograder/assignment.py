@@ -1,5 +1,6 @@
 """Exercises of the bank as an nbgrader source notebook: question, answer cell, and one grade cell for each rubric line."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,12 +21,26 @@ COURSE = ROOT / "course"
 
 
 class Assignment(Strict):
-    """Exercises in order, in the languages they are asked in."""
+    """Exercises in order, in the languages they are asked in.
+
+    language: of the feedback; without it each learner is answered in the language of their own reasons.
+    variants: `per_student` gives each student numbers of their own. deadline: right answers are told only after it.
+    """
 
     id: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+$")]
     title: Text
     languages: tuple[Literal[LANGUAGES], ...] = LANGUAGES
+    language: Literal[LANGUAGES] | None = None
+    variants: Literal["same", "per_student"] = "same"
+    deadline: datetime | None = None
     exercises: tuple[str, ...] = Field(min_length=1)
+
+    def reveals(self, now=None):
+        """Whether feedback may tell right answers: where there is no deadline, or it has passed. A time without a zone is UTC."""
+        if self.deadline is None:
+            return True
+        deadline = self.deadline if self.deadline.tzinfo else self.deadline.replace(tzinfo=UTC)
+        return (now or datetime.now(UTC)) >= deadline
 
     def faults(self):
         for index, name in enumerate(self.exercises):
@@ -54,8 +69,9 @@ def grade_id(exercise, line):
     return f"{exercise.id}-{line.name}"
 
 
-def answer_id(exercise):
-    return f"{exercise.id}-answer"
+def answer_id(name):
+    """The grade id of the cell that holds the answers to the exercise of that id."""
+    return f"{name}-answer"
 
 
 # --- the notebook ----------------------------------------------------------------------------------------------------
@@ -170,7 +186,7 @@ def _answer_cell(exercise, languages):
     stubs = [f"# {part.label.say(languages)}: {how(exercise, part).say(languages)}\n{part.name} = {_stub(part)}" for part in exercise.parts]
     solution = [f"{part.name} = {_solution(exercise, part, languages)}" for part in exercise.parts]
     source = "\n".join([*stubs, "### BEGIN SOLUTION", *solution, "### END SOLUTION"])
-    return _cell(new_code_cell, answer_id(exercise), source, solution=True)
+    return _cell(new_code_cell, answer_id(exercise.id), source, solution=True)
 
 
 def _stub(part):

@@ -9,11 +9,13 @@ from pathlib import Path
 
 from formulary import InputError
 
+from . import students
 from .assignment import COURSE, assignments, heading, load_assignment, question, write_source
 from .bank import ROOT, Bank, BankError
 from .exercise import LANGUAGES
 from .lint import lint
 from .sample import write_class
+from .solutions import write_solutions
 
 
 def main(argv):
@@ -112,6 +114,36 @@ def _sample(options):
     return 0, [str(path) for assignment in _chosen(options) for path in write_class(assignment, bank, options.course)]
 
 
+def _with_variant(verb):
+    _with_bank(verb)
+    verb.add_argument("student", help="as nbgrader knows them")
+    verb.add_argument("assignment")
+    verb.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="the nbgrader course's folder")
+    verb.add_argument("--write", action="store_true", help="also write the notebook to hand to this student")
+
+
+def _variant(options):
+    assignment, bank = load_assignment(options.assignment, options.course / "assignments"), Bank(options.bank)
+    if assignment.variants != "per_student":
+        raise InputError(f"{assignment.id} asks everyone the same; `variants: per_student` in its YAML gives each their own numbers")
+    own = students.bank_for(bank, options.student, assignment, options.course)
+    written = str(students.write_release(assignment, own, options.student, options.course)) if options.write else None
+    return 0, {"student": options.student, "notebook": written, "exercises": list(students.numbers(assignment, own))}
+
+
+def _write_variant(said):
+    rows = [f"{said['student']}" + (f": {said['notebook']}" if said["notebook"] else "")]
+    for row in said["exercises"]:
+        rows += [row["exercise"], *(f"  {name} = {value}" for name, value in row["given"].items())]
+        rows += [f"  → {name} = {value}" for name, value in row["key"].items()]
+    return "\n".join(rows)
+
+
+def _solutions(options):
+    bank = Bank(options.bank)
+    return 0, [str(write_solutions(assignment, bank, options.course)) for assignment in _chosen(options)]
+
+
 # --- psi bank --------------------------------------------------------------------------------------------------------
 
 
@@ -161,6 +193,8 @@ VERBS = {
     "course": {
         "build": ("make nbgrader's source notebooks from the bank, and the learners' versions", _build, _write_built, _with_build),
         "list": ("name the assignments", _list_course, _write_course, _with_course),
+        "variant": ("tell the numbers and keys of one student", _variant, _write_variant, _with_variant),
+        "solutions": ("write worked solutions and marking notes, for yourself", _solutions, "\n".join, _with_course),
         "sample": ("hand in for a sample class of three", _sample, "\n".join, _with_course),
     },
     "bank": {

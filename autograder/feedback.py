@@ -1,8 +1,13 @@
 """Marked lines as a learner reads them: markdown in a notebook, HTML in nbgrader's pages, plain text in its comments."""
 
+import re
+from functools import cache
 from html import escape
 
-from .exercise import LANGUAGES
+import yaml
+
+from .bank import ROOT
+from .exercise import LANGUAGES, Text
 from .rubric import Status
 
 SIGNS = {Status.RIGHT: "✓", Status.PARTLY: "◐", Status.HUMAN: "?", Status.BROKEN: "?"}
@@ -14,26 +19,72 @@ def heading(result, languages):
     return SIGNS.get(result.status, "✗"), result.line.title.say(languages), f"{points} / {result.line.points:g}"
 
 
-def text(result, languages=LANGUAGES, reveal=True):
+def text(result, languages=LANGUAGES, reveal=True, see=None):
     """The line as plain text, language after language, a sentence a paragraph."""
     sign, title, score = heading(result, languages)
-    told = ("\n".join(sentence) for language in languages for sentence in result.tell(language, reveal))
+    told = ("\n".join(sentence) for language in languages for sentence in _told(result, language, reveal, see))
     return "\n\n".join([f"{sign} {title}: {score}", *told])
 
 
-def markdown(result, languages=LANGUAGES, reveal=True):
+def markdown(result, languages=LANGUAGES, reveal=True, see=None):
     """The line as a markdown item."""
     sign, title, score = heading(result, languages)
-    told = ("  \n      ".join(sentence) for language in languages for sentence in result.tell(language, reveal))
+    told = ("  \n      ".join(sentence) for language in languages for sentence in _told(result, language, reveal, see))
     return "\n    - ".join([f"- {sign} **{title}**: {score}", *told])
 
 
-def html(result, languages=LANGUAGES, reveal=True):
+def html(result, languages=LANGUAGES, reveal=True, see=None):
     """The line as HTML without any markup of the learner's in it."""
     sign, title, score = map(escape, heading(result, languages))
-    lists = "".join(f'<ul lang="{language}">{_items(result.tell(language, reveal))}</ul>' for language in languages)
+    lists = "".join(f'<ul lang="{language}">{_items(_told(result, language, reveal, see))}</ul>' for language in languages)
     return f"<p>{sign} <b>{title}</b>: {score}</p>{lists}"
 
 
+def _told(result, language, reveal, see):
+    """What the line tells; where points are missing, also where to read it up."""
+    yield from result.tell(language, reveal)
+    if see and result.points != result.line.points:
+        yield [getattr(see, language)]
+
+
 def _items(told):
-    return "".join(f"<li>{'<br>'.join(map(escape, sentence))}</li>" for sentence in told)
+    return "".join(f"<li>{'<br>'.join(_linked(escape(said)) for said in sentence)}</li>" for sentence in told)
+
+
+def _linked(words):
+    """Escaped words with what they say of an address made a link."""
+    return re.sub(r"(?<![\w/])https?://[\w./#~-]+", lambda match: f'<a href="{match[0]}">{match[0]}</a>', words)
+
+
+# --- where to read it up, and in which language ----------------------------------------------------------------------
+
+CONTENTS = ROOT.parent / "chapters" / "contents.yaml"
+SEE = Text(en="read chapter {number}, “{title}”{where}", zh="请读第 {number} 章“{title}”{where}")
+
+
+def chapter(number, book=""):
+    """Where an exercise's subject is explained: chapter and title, and its address where the `book` has one."""
+    row = _chapters().get(number)
+    if row is None:
+        return None
+    source = next(CONTENTS.parent.glob(f"{number:02d}_*.ipynb"), None)
+    where = f": {book.rstrip('/')}/{source.stem}.html" if book and source else f" (chapters/{source.name})" if source else ""
+    return SEE.map(lambda words: words.format(number=number, title=row["title"], where=where))
+
+
+@cache
+def _chapters():
+    contents = yaml.safe_load(CONTENTS.read_text(encoding="utf-8"))
+    return {row["number"]: row for part in contents["parts"] for row in part["chapters"]}
+
+
+def spoken(texts):
+    """("zh",) or ("en",), the language that texts of a learner are written in, or () where they are too short to tell."""
+    whole = " ".join(texts)
+    chinese, latin = len(re.findall(r"[\u4e00-\u9fff]", whole)), len(re.findall(r"[A-Za-z]{2,}", whole))
+    if chinese >= FEW or latin >= FEW:
+        return ("zh",) if 2 * chinese >= latin else ("en",)
+    return ()
+
+
+FEW = 5  # characters, or words

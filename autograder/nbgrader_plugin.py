@@ -6,6 +6,8 @@ output as nbgrader expects it, so that its own saving, feedback, formgrader and 
 what nbgrader does not know of: points of task cells, proposals for a person, and comments.
 """
 
+from pathlib import Path
+
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from nbgrader import utils
@@ -17,6 +19,7 @@ from . import feedback, sandbox
 from .assignment import COURSE, answer_id, grade_id, load_assignment
 from .bank import ROOT, Bank
 from .rubric import mark
+from .students import bank_for, sources
 
 STOCK = "nbgrader.preprocessors."
 
@@ -34,7 +37,7 @@ def configure(c, assignments=str(COURSE / "assignments"), bank=str(ROOT / "bank"
         STOCK + "AssignLatePenalties",
         STOCK + "CheckCellMetadata",
     ]
-    c.Mark.assignments, c.Mark.bank = assignments, bank
+    c.WithBank.assignments, c.WithBank.bank = assignments, bank
 
 
 def _grade_id(cell):
@@ -46,7 +49,21 @@ def _grade_id(cell):
 # --- the notebook as it was handed out, with the learner's answers in it -----------------------------------------------
 
 
-class Restore(NbGraderPreprocessor):
+class WithBank(NbGraderPreprocessor):
+    """Knows the assignment that is being marked, and the bank as its student met it."""
+
+    assignments = Unicode(help="folder of the assignments' YAML files").tag(config=True)
+    bank = Unicode(help="folder of the bank").tag(config=True)
+    book = Unicode(help="address of the published book, to link chapters in feedback").tag(config=True)
+
+    def asked(self, resources):
+        """(assignment, bank) of a submission."""
+        ids = resources["nbgrader"]
+        assignment = load_assignment(ids["assignment"], self.assignments)
+        return assignment, bank_for(Bank(self.bank), ids["student"], assignment, Path(self.assignments).parent)
+
+
+class Restore(WithBank):
     """Rebuild every nbgrader cell from the gradebook; of the submission only the answers and other cells' sources stay."""
 
     def preprocess(self, nb, resources):
@@ -54,6 +71,11 @@ class Restore(NbGraderPreprocessor):
         with Gradebook(ids["db_url"]) as gradebook:
             handed_out = gradebook.find_notebook(ids["notebook"], ids["assignment"])
             originals = {cell.name: _canonical(cell, handed_out) for cell in handed_out.source_cells}
+        assignment, bank = self.asked(resources)
+        if assignment.variants == "per_student":
+            own = sources(assignment, bank)
+            for name in originals.keys() & own.keys():
+                originals[name].source = own[name]
         chosen = _chosen(nb.cells, originals)
         restored = [_restored(cell, originals, chosen) for cell in nb.cells]
         for name, cell in chosen.items():
@@ -107,26 +129,39 @@ def _put_back(cells, originals, chosen):
 # --- marking ---------------------------------------------------------------------------------------------------------
 
 
-class Mark(NbGraderPreprocessor):
+class Mark(WithBank):
     """Mark the answers with the bank and write points and reasons into the grade cells."""
 
-    assignments = Unicode(help="folder of the assignments' YAML files").tag(config=True)
-    bank = Unicode(help="folder of the bank").tag(config=True)
-
     def preprocess(self, nb, resources):
-        assignment, bank = load_assignment(resources["nbgrader"]["assignment"], self.assignments), Bank(self.bank)
-        exercises = {answer_id(bank[name]): bank[name] for name in assignment.exercises}
+        assignment, bank = self.asked(resources)
+        exercises = {answer_id(name): bank[name] for name in assignment.exercises}
         answers = _answers(nb.cells, exercises)
         results = {
             grade_id(exercise, result.line): result
             for name, exercise in exercises.items()
             for result in mark(exercise, answers.get(name, {}))
         }
+        languages = _languages(assignment, exercises, answers)
+        see = {name: feedback.chapter(exercise.chapter, self.book) for name, (exercise, _) in assignment.lines(bank).items()}
         for cell in nb.cells:
             if utils.is_grade(cell):
-                cell.outputs = _outputs(cell, results.get(_grade_id(cell)), assignment.languages)
-        resources["autograder"] = {"results": results, "languages": assignment.languages}
+                name = _grade_id(cell)
+                cell.outputs = _outputs(cell, results.get(name), languages, assignment.reveals(), see.get(name))
+        resources["autograder"] = {"results": results, "languages": languages, "see": see}
         return nb, resources
+
+
+def _languages(assignment, exercises, answers):
+    """The languages of the feedback: what the assignment says, or what the learner's own reasons are written in."""
+    if assignment.language:
+        return (assignment.language,)
+    reasons = [
+        said
+        for name, exercise in exercises.items()
+        for part in exercise.parts
+        if part.type == "reason" and isinstance(said := answers.get(name, {}).get(part.name), str)
+    ]
+    return tuple(language for language in feedback.spoken(reasons) if language in assignment.languages) or assignment.languages
 
 
 def _answers(cells, exercises):
@@ -137,14 +172,14 @@ def _answers(cells, exercises):
     return dict(zip((_grade_id(cell) for cell in ours if _grade_id(cell) in names), found, strict=True))
 
 
-def _outputs(cell, result, languages):
+def _outputs(cell, result, languages, reveal, see):
     """The feedback, then the number that nbgrader takes for the score. A cell unknown to the bank gets 0 and goes to a person."""
     points = scaled(result, cell.metadata.nbgrader.points)
     number = new_output("execute_result", {"text/plain": str(points or 0.0)})
     number.execution_count = None
     if result is None:
         return [number]
-    shown = {"text/plain": feedback.text(result, languages), "text/html": feedback.html(result, languages)}
+    shown = {"text/plain": feedback.text(result, languages, reveal, see), "text/html": feedback.html(result, languages, reveal, see)}
     return [new_output("display_data", shown), number]
 
 
@@ -173,4 +208,4 @@ def _enter(gradebook, where, cell, ours):
     grade.auto_score = scaled(result, grade.max_score)
     grade.needs_manual_grade = result is None or result.needs_human or grade.manual_score is not None
     if utils.is_task(cell) and result:
-        gradebook.find_comment(*where).auto_comment = feedback.text(result, ours["languages"], reveal=False)
+        gradebook.find_comment(*where).auto_comment = feedback.text(result, ours["languages"], reveal=False, see=ours["see"].get(where[0]))

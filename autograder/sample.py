@@ -33,7 +33,7 @@ def _hand_in(student, answer, released, assignment, bank, course):
     for name in assignment.exercises:
         answers = answer(bank[name], assignment.languages[0])
         lines = [f"{part} = {said!r}" for part, said in answers.items()]
-        cells[answer_id(bank[name])].source = "\n".join(lines) if lines else cells[answer_id(bank[name])].source
+        cells[answer_id(name)].source = "\n".join(lines) if lines else cells[answer_id(name)].source
     path = course / "submitted" / student / assignment.id / f"{assignment.id}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, path)

@@ -53,7 +53,7 @@ def test_nbgrader_accepts_the_metadata(assignment):
 def test_answer_cells_are_literal_in_both_states(assignment):
     cells = cells_of(build(assignment, BANK))
     for name in assignment.exercises:
-        source, parts = cells[answer_id(BANK[name])].source, [part.name for part in BANK[name].parts]
+        source, parts = cells[answer_id(name)].source, [part.name for part in BANK[name].parts]
         stub = source.partition("### BEGIN SOLUTION")[0]
         assert read_cell(source, parts) == solution(BANK[name], "en")
         assert set(read_cell(stub, parts)) == set(parts) and not any(read_cell(stub, parts).values())

@@ -65,7 +65,7 @@ def with_answers(course, change):
     """The perfect notebook, with the source of each answer cell changed."""
     notebook = perfect(course)
     for name in load_assignment(PS).exercises:
-        cell = cells(notebook)[answer_id(BANK[name])]
+        cell = cells(notebook)[answer_id(name)]
         cell.source = change(BANK[name], cell.source)
     return notebook
 
