@@ -1,6 +1,15 @@
-"""The bank's law: blank fails, the solution gets every point, each misconception meets its own hint, and no file is a stray."""
+"""The bank's law: blank fails, the solution gets every point, each misconception meets its own hint, and no file is a stray.
 
-from .assignment import as_written, solution
+Further: a number's answer is worked out and not typed, no question tells its key, and `counts.yaml` beside the chapters'
+folders, where there is one, says how many exercises of each kind there are.
+"""
+
+import re
+from collections import Counter
+
+import yaml
+
+from .assignment import as_written, question, solution
 from .bank import BankError, located
 from .exercise import LANGUAGES
 from .rubric import check, mark
@@ -10,13 +19,32 @@ FEWEST_MISTAKES = 2
 
 def lint(bank):
     """What is wrong in the bank, a line each, with file, line and field; empty when all is well."""
-    return [*_strays(bank), *(fault for name, path in bank.files.items() for fault in _faults(bank, name, path))]
+    faults = [*_strays(bank), *(fault for name, path in bank.files.items() for fault in _faults(bank, name, path))]
+    return faults or list(_miscounts(bank))
+
+
+COUNTS = "counts.yaml"
+EXTRA = re.compile(r"E\d{3}-M")  # misconceptions turned into exercises, counted apart
+
+
+def _miscounts(bank):
+    path = bank.root / COUNTS
+    if not path.exists():
+        return
+    wanted = yaml.safe_load(path.read_text(encoding="utf-8"))
+    found = {"exercises": Counter(), "extras": Counter()}
+    for name, exercise in bank.items():
+        found["extras" if EXTRA.match(name) else "exercises"][exercise.kind] += 1
+    for group, kinds in wanted.items():
+        for kind in sorted({*kinds, *found[group]}):
+            if found[group][kind] != kinds.get(kind, 0):
+                yield f"{path}:1: {group}.{kind}: {found[group][kind]} in the bank, {kinds.get(kind, 0)} wanted"
 
 
 def _strays(bank):
     known = set(bank.files.values())
     for path in sorted(bank.root.rglob("*")):
-        if path.is_file() and path not in known:
+        if path.is_file() and path not in known and path != bank.root / COUNTS:
             yield f"{path}:1: exercise: a stray file; exercises are <chapter>/<id>.yaml"
     names = [path.stem for path in bank.root.glob("*/*.yaml")]
     yield from (f"{bank.files[name]}:1: id: {name} is in two folders" for name in sorted(set(names)) if names.count(name) > 1)
@@ -28,7 +56,7 @@ def _faults(bank, name, path):
     except BankError as error:
         yield from str(error).splitlines()
         return
-    for where, what in [*_place(exercise, path), *_blank_side(exercise), *_solved_side(exercise), *_mistake_side(exercise)]:
+    for where, what in [*_place(exercise, path), *_typed(exercise), *_told(exercise), *_sides(exercise)]:
         yield located(path, where, what)
 
 
@@ -37,6 +65,41 @@ def _place(exercise, path):
         yield ("id",), f"{exercise.id} is in a file called {path.name}"
     if path.parent.name != f"{exercise.chapter:02d}":
         yield ("chapter",), f"chapter {exercise.chapter} belongs into the folder {exercise.chapter:02d}"
+
+
+LITERAL = re.compile(r"(?<![\w.])\d[\d_.]*(?:[eE][+-]?\d+)?")
+SMALL = 100  # a factor of unit or percent; larger figures are facts, or given
+
+
+def _typed(exercise):
+    """Numbers whose answer is typed and not worked out from what is given or a formula."""
+    for index, part in enumerate(exercise.parts):
+        if part.type == "number":
+            names = set(re.findall(r"[A-Za-z_]\w*", part.answer)) & exercise.amounts.keys() - {part.name}
+            figures = [figure for figure in LITERAL.findall(part.answer) if float(figure.replace("_", "")) > SMALL]
+            if not names or figures:
+                yield ("parts", index, "answer"), f"{part.answer} must be worked out from the amounts, without typed figures"
+
+
+def _told(exercise):
+    """Keys that stand in the question, but for those that happen to equal what is given."""
+    given = [exercise.amounts[name] for name in exercise.given]
+    for index, part in enumerate(exercise.parts):
+        if part.type == "number" and exercise.expected(part) in given:
+            continue
+        for language in LANGUAGES:
+            told = f" {question(exercise, (language,))} "
+            key = as_written(exercise, part, exercise.expected(part), language)
+            if part.type in ("number", "expression") and len(key) >= 4 and re.search(rf"(?<![\w.,]){re.escape(key)}(?!\w|[.,]\d)", told):
+                yield ("parts", index, "answer"), f"the question ({language}) tells the key {key}"
+            if part.type == "reason" and key in told:
+                yield ("parts", index, "answer"), f"the question ({language}) holds the model answer"
+
+
+def _sides(exercise):
+    yield from _blank_side(exercise)
+    yield from _solved_side(exercise)
+    yield from _mistake_side(exercise)
 
 
 def _blank_side(exercise):

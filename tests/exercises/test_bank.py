@@ -104,6 +104,15 @@ BREACHES = [
         "things shrink, while",
         "the solution (en)",
     ),
+    ("a typed figure", "E002-Q07", "answer: before\n", "answer: before * 84000 / 84000\n", "without typed figures"),
+    ("a number from nowhere", "E000-LQ03", "answer: steps\n", "answer: 16 / 2\n", "worked out from the amounts"),
+    (
+        "a question that tells its key",
+        "E002-Q07",
+        "There are {world_size} cards",
+        "With {before}, there are {world_size} cards",
+        "tells the key 84 GB",
+    ),
     ("a wrong key", "E004-Q02", "answer: [C]", "answer: [D]", "not both_gradients"),
     ("a file in the wrong folder", "E004-Q02", "chapter: 1\n", "chapter: 2\n", "belongs into the folder 02"),
     ("an id that is not the file's", "E004-Q02", "id: E004-Q02", "id: E004-Q03", "E004-Q03 is in a file called"),
@@ -115,6 +124,18 @@ def test_lint_sees_breaches(planted, name, old, new, message):
     bank, path = planted(name, old, new)
     found = lint(bank)
     assert any(message in fault and fault.startswith(str(path)) for fault in found), found
+
+
+def test_lint_counts_the_kinds(planted):
+    bank, _ = planted("E004-Q02", "difficulty: 1", "difficulty: 2")
+    counts = bank.root / "counts.yaml"
+    counts.write_text("exercises: {single_choice: 1}\nextras: {}\n")
+    assert lint(bank) == []
+    counts.write_text("exercises: {single_choice: 2, design: 1}\nextras: {}\n")
+    assert lint(bank) == [
+        f"{counts}:1: exercises.design: 0 in the bank, 1 wanted",
+        f"{counts}:1: exercises.single_choice: 1 in the bank, 2 wanted",
+    ]
 
 
 def test_lint_sees_stray_files_and_too_few_misconceptions(planted):
