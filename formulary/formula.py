@@ -12,10 +12,10 @@ import sympy as sp
 from . import amounts
 from .convention import Comparison, Counted
 from .derivation import Derivation, DerivationError, limit, same, tex
-from .javascript import javascript
+from .javascript import CLOSE, javascript
 from .quantity import InputError, Quantity, look_up, unit_of
 from .spelling import nearest
-from .units import ANY, BASE_UNITS, UnitError, dimension, spell, without_units
+from .units import ANY, UnitError, dimension, spell, without_units
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +77,7 @@ class Formula:
     def __call__(self, **values):
         """The value in base units (bytes, seconds, FLOP, …): int or float, or a float64 array if an input is one."""
         values = self.accept(values)
-        if any(isinstance(value, np.ndarray) for value in values.values()):
-            return np.broadcast_arrays(self._numpy(**values), *values.values())[0]
-        return self._finite(values)
+        return self._elementwise(values) if any(isinstance(value, np.ndarray) for value in values.values()) else self._finite(values)
 
     def accept(self, values, *, extra=False):
         """`values` checked and completed by the conventions' defaults. With `extra`, other names are let through."""
@@ -95,20 +93,30 @@ class Formula:
         return accepted
 
     def _refuse_nonsense(self, values):
+        self._refuse_shapes(values)
         for names, holds, words in self._relations:
             given = {name: values[name] for name in names}
             if not np.all(holds(**given)):
                 raise InputError(f"{self.name}: {words}, but {', '.join(f'{name} is {value}' for name, value in given.items())}")
 
+    def _refuse_shapes(self, values):
+        shapes = {name: value.shape for name, value in values.items() if isinstance(value, np.ndarray)}
+        try:
+            np.broadcast_shapes(*shapes.values())
+        except ValueError:
+            raise InputError(f"{self.name}: arrays must have one shape, not {shapes}") from None
+
+    @property
+    def _together(self):
+        """(relation without units, words) of what inputs must obey together; without the inputs a view has lost."""
+        free = ((without_units(relation), words) for relation, words in self.valid)
+        return [(relation, words) for relation, words in free if {s.name for s in relation.free_symbols} <= set(self.inputs)]
+
     @cached_property
     def _relations(self):
-        """(inputs, function of them, words) of what inputs must obey together; what an input left out has no say."""
-        named = [([s.name for s in sorted(r.free_symbols - set(BASE_UNITS), key=str)], r, words) for r, words in self.valid]
-        return [
-            (names, sp.lambdify(names, without_units(relation), modules="math"), words)
-            for names, relation, words in named
-            if set(names) <= set(self.inputs)
-        ]
+        """(inputs, function of them, words) of the same."""
+        named = [(sorted(s.name for s in relation.free_symbols), relation, words) for relation, words in self._together]
+        return [(names, sp.lambdify(names, relation, modules="math"), words) for names, relation, words in named]
 
     def _wants(self):
         return f"it takes {', '.join(self.inputs) or 'nothing'}"
@@ -122,8 +130,18 @@ class Formula:
                 return value
         except (ZeroDivisionError, OverflowError, ValueError, TypeError):
             pass
-        given = ", ".join(f"{name}={value}" for name, value in values.items())
-        raise InputError(f"{self.name} has no finite value at {given}")
+        raise self._nowhere_finite(values)
+
+    def _elementwise(self, values):
+        with np.errstate(all="ignore"):
+            value = np.broadcast_arrays(np.asarray(self._numpy(**values), float), *values.values())[0]
+        if np.isfinite(value).all():
+            return value
+        where = np.unravel_index(np.argmin(np.isfinite(value)), value.shape)
+        raise self._nowhere_finite({name: np.broadcast_to(given, value.shape)[where].item() for name, given in values.items()})
+
+    def _nowhere_finite(self, values):
+        return InputError(f"{self.name} has no finite value at {', '.join(f'{name}={value}' for name, value in values.items())}")
 
     @cached_property
     def _rounds(self):
@@ -135,7 +153,7 @@ class Formula:
 
     @cached_property
     def _numpy(self):
-        return sp.lambdify(list(self.inputs), without_units(self.expr), modules="numpy")
+        return sp.lambdify(list(self.inputs), without_units(self.expr), modules=[_ROUNDING, "numpy"])
 
     def amount(self, scale=None, digits=4, **values):
         """The value with its unit, as text: `38.5 GB`; `scale="GiB"` shows another unit."""
@@ -258,16 +276,30 @@ class Formula:
 
     @cached_property
     def javascript(self):
-        """A JavaScript expression over the inputs' names, equal to the formula with units weighing 1."""
-        return javascript(without_units(self.expr))
+        """A JavaScript expression over the inputs' names, equal to the formula with units weighing 1; NaN for nonsense."""
+        value, together = javascript(without_units(self.expr)), [javascript(relation) for relation, _ in self._together]
+        return f"({' && '.join(together)} ? {value} : NaN)" if together else value
 
     def _repr_latex_(self):
         return f"$${self.latex}$$"
 
 
 def _exact(value):
-    """A number as the fraction its decimals say, so that 3 / 0.2 is not a little more than 15 and rounded up to 16."""
-    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+    """A number as the simple fraction that its double stands for, so that 3 / 0.2 is not a little more than 15 and rounded up to 16."""
+    simple = Fraction(value).limit_denominator(SIMPLE)
+    return simple if simple == value or float(simple) == value else Fraction(repr(value))
+
+
+SIMPLE = 10**6  # denominators up to here: decimals of six places, and shares such as 1 / 87
+
+
+def _rounding(numpys):
+    """Rounding of float64s, where one that is CLOSE to a whole number is that one, as its decimals meant."""
+    near = lambda value: np.abs(value - np.rint(value)) <= CLOSE * np.abs(value)
+    return lambda value: np.where(near(value), np.rint(value), numpys(value))
+
+
+_ROUNDING = {"ceil": _rounding(np.ceil), "floor": _rounding(np.floor)}
 
 
 def _plain(value):

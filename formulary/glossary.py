@@ -221,9 +221,9 @@ accumulated_grad = quantity("accumulated_grad", r"\bar g", PURE, "gradient accum
 accumulation_bias = quantity("accumulation_bias", r"\Delta\bar g", PURE, "error of averaging the micro-batches' means", **_GRADIENT)
 
 # Floating-point formats
-mantissa_bits = quantity("mantissa_bits", "p", PURE, "stored mantissa bits", (1, 52), integer=True)
-exponent_bits = quantity("exponent_bits", r"e_{\mathrm{bits}}", PURE, "exponent bits", (2, 11), integer=True, most=11)
-max_exponent = quantity("max_exponent", r"e_{\max}", PURE, "largest exponent of a finite number", (1, 1023), integer=True)
+mantissa_bits = quantity("mantissa_bits", "p", PURE, "stored mantissa bits", (1, 52), integer=True, most=112)
+exponent_bits = quantity("exponent_bits", r"e_{\mathrm{bits}}", PURE, "exponent bits", (2, 11), integer=True, least=2, most=11)
+max_exponent = quantity("max_exponent", r"e_{\max}", PURE, "largest exponent of a finite number", (1, 1023), integer=True, most=1023)
 reserved_codes = quantity(
     "reserved_codes",
     r"n_{\mathrm{NaN}}",
@@ -235,7 +235,7 @@ reserved_codes = quantity(
     choices=(0, 1),
 )
 exponent_bias = quantity("exponent_bias", r"e_{\mathrm{bias}}", PURE, "what is taken off the stored exponent", (1, 1023), integer=True)
-binade = quantity("binade", "e", PURE, "exponent of a number, 2^e <= |w| < 2^(e+1)", (-20, 20), integer=True, least=-1100)
+binade = quantity("binade", "e", PURE, "exponent of a number, 2^e <= |w| < 2^(e+1)", (-20, 20), integer=True, least=-1100, most=1023)
 largest_float = quantity("largest_float", r"x_{\max}", PURE, "largest finite number", (1, 1e38))
 smallest_normal = quantity("smallest_normal", r"x_{\min}", PURE, "smallest number with a full mantissa", (0, 1))
 smallest_subnormal = quantity("smallest_subnormal", r"x_{\mathrm{sub}}", PURE, "smallest number above zero", (0, 1))
@@ -307,6 +307,15 @@ fsdp_activation_bytes = quantity(
     "fsdp_activation_bytes", r"M_{\mathrm{act,peak}}", BYTE, "saved activations and a working set", (0, 10**12)
 )
 fsdp_peak_bytes = quantity("fsdp_peak_bytes", r"M_{\mathrm{peak}}", BYTE, "largest memory of a rank during an FSDP step", (0, 10**12))
+shard_params = quantity(
+    "shard_params", r"\Psi_{\mathrm{shard}}", PURE, "elements of some tensors' shards on one rank", (0, 10**11), integer=True, least=0
+)
+reduced_units = quantity(
+    "reduced_units", r"n_{\mathrm{done}}", PURE, "blocks whose gradients are reduced already", (0, 127), integer=True, least=0
+)
+fsdp_adam_bytes = quantity(
+    "fsdp_adam_bytes", r"M_{\mathrm{Adam}}", BYTE, "Adam's moments and step counters of one rank's shards", (0, 10**12)
+)
 hsdp_state_bytes = quantity(
     "hsdp_state_bytes", r"M_{\mathrm{HSDP}}", BYTE, "model states of one rank, sharded within its node", (0, 10**12)
 )
@@ -535,7 +544,7 @@ fewest_gpus = quantity("fewest_gpus", r"n_{\min}", PURE, "fewest cards whose mem
 safety_factor = quantity("safety_factor", r"x", PURE, "memory planned for, over memory predicted", (1, 2), least=1)
 free_share = quantity("free_share", r"p_{\mathrm{free}}", PURE, "share of the card that stays free", most=1)
 prefix_power = quantity(
-    "prefix_power", r"n_{\mathrm{prefix}}", PURE, "1 for kilo, 2 for mega, 3 for giga, 4 for tera", (1, 4), integer=True
+    "prefix_power", r"n_{\mathrm{prefix}}", PURE, "1 for kilo, 2 for mega, 3 for giga, 4 for tera", (1, 4), integer=True, most=10
 )
 prefix_ratio = quantity("prefix_ratio", r"f_{\mathrm{prefix}}", PURE, "binary unit over the decimal one of that prefix", (1, 1.2))
 parallel_state_bytes = quantity("parallel_state_bytes", r"M_{\mathrm{card}}", BYTE, "model states of one card", (0, 10**12))

@@ -15,6 +15,9 @@ if implements import in instanceof interface let new null package private protec
 typeof var void while with yield Infinity Math NaN undefined
 """
 RESERVED = frozenset(_WORDS.split())
+# Relative distance within which a double stands for a whole number. A share of N things, N / k, is at least 1 / k away from one
+# if it is none, so that all is told apart up to 2^44 of them; and a chain of operations on decimals stays well within it.
+CLOSE = 2.0**-44
 
 
 class JavaScriptError(TypeError):
@@ -66,6 +69,12 @@ def _call(name):
     return lambda expr: f"Math.{name}({', '.join(map(javascript, expr.args))})"
 
 
+def _rounded(name):
+    """A value this close to a whole number is that one: 0.95 * 7 / 0.05 is 133, whatever its last bits."""
+    one = f"((x) => Math.abs(x - Math.round(x)) <= {CLOSE} * Math.abs(x) ? Math.round(x) : Math.{name}(x))"
+    return lambda expr: f"{one}({javascript(expr.args[0])})"
+
+
 def _remainder(expr):
     """Of the divisor's sign, as in Python; JavaScript's own % takes the dividend's."""
     value, by = map(javascript, expr.args)
@@ -100,8 +109,8 @@ RULES = [
     (sp.Max, _call("max")),
     (sp.Min, _call("min")),
     (sp.Abs, _call("abs")),
-    (sp.ceiling, _call("ceil")),
-    (sp.floor, _call("floor")),
+    (sp.ceiling, _rounded("ceil")),
+    (sp.floor, _rounded("floor")),
     (sp.Mod, _remainder),
     (sp.Piecewise, _branches),
     (Relational, _comparison),

@@ -257,6 +257,7 @@ DOUBLE_QUANT_SAVING = define(
         -(BYTE / g.quantizer_block + 4 * BYTE / (g.quantizer_block * g.scale_group)),
         BYTE / g.quantizer_block * (3 - 4 / g.scale_group),
     ),
+    valid=((g.scale_group >= 2, "at least two scales must share one"),),
     conventions=(QUANTIZER,),
     **_QLORA,
 )

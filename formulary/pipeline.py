@@ -100,6 +100,7 @@ MICRO_BATCHES = define(
     derivation=Derivation("The bubble", BUBBLE.expr)
     .solve("shrinks to the share allowed", _M, g.pipeline_bubble, _ENOUGH)
     .round_up("at the first whole number that is enough", sp.ceiling(_ENOUGH)),
+    valid=((_P >= 2, "a single stage never idles"), (g.pipeline_bubble < 1, "some time must be left to work")),
     **_BUBBLE,
 )
 

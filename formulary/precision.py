@@ -189,17 +189,20 @@ def _gap(because, roundings):
     )
 
 
+_ORDER_LOST = "so many terms may lose every digit, and there is no bound"
+
 TREE_ORDER_GAP = define(
     g.order_gap,
     name="tree_order_gap",
     derivation=_gap("In a tree a term is rounded once a level, and grows by no more than this factor", sp.ceiling(sp.log(g.num_terms, 2))),
+    valid=((g.num_terms <= 8**g.mantissa_bits, _ORDER_LOST),),
     **_ORDER,
 )
 
 ORDER_GAP = define(
     g.order_gap,
     derivation=_gap("A term is rounded once for every later one, and grows by no more than this factor", g.num_terms - 1),
-    valid=((g.num_terms <= 2**g.mantissa_bits, "so many terms may lose every digit; no bound is given"),),
+    valid=((g.num_terms <= 2**g.mantissa_bits, _ORDER_LOST),),
     conventions=(
         Convention(
             "summation_order",

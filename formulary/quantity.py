@@ -47,7 +47,7 @@ class Quantity:
             value = self._read(value)
         if isinstance(value, list | tuple | np.ndarray | range):
             return self._accept_array(value)
-        if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.number | sp.Number):
+        if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, numbers.Real | sp.Number):
             raise self._refuse(value, "a number, or a text like '7B' or '80GiB'")
         return self._check(_plain(value))
 
@@ -58,8 +58,11 @@ class Quantity:
             raise InputError(f"{self.name}: {error}") from None
 
     def _accept_array(self, values):
-        array = np.asarray(values)
-        if array.dtype.kind not in "iuf":
+        try:
+            array = np.asarray(values)
+        except ValueError:
+            raise self._refuse(values, "an array of numbers in rows of one length") from None
+        if array.dtype.kind not in "iuf" or isinstance(values, np.ma.MaskedArray):
             raise self._refuse(values, "an array of numbers")
         for value in {array.min().item(), array.max().item()} if array.size else ():
             self._check(value)

@@ -39,9 +39,10 @@ _SHORT = {
 }
 
 _PLAIN_OVERHEAD = g.checkpoint_time / g.checkpoint_interval + g.failure_rate * g.checkpoint_interval / 2
+_TOO_OFTEN = "failures come too often for a first-order estimate, which would lose more than all the time; take the exact one"
 _FIRST_ORDER = (
-    _PLAIN_OVERHEAD + g.failure_rate * g.restart_time <= 1,
-    "failures come too often for a first-order estimate, which would lose more than all the time; take the exact one",
+    g.checkpoint_time + g.failure_rate * g.checkpoint_interval * (g.checkpoint_interval / 2 + g.restart_time) <= g.checkpoint_interval,
+    _TOO_OFTEN,
 )
 _SHORT_SAVES = (g.checkpoint_time * g.failure_rate < 2, "a checkpoint must take less than twice the mean time between failures")
 _EXACT = {
@@ -191,7 +192,10 @@ LEAST_OVERHEAD = define(
         "saving and redoing cost the same",
         sp.sqrt(2 * g.checkpoint_time * g.failure_rate) + g.failure_rate * g.restart_time,
     ),
-    valid=((sp.sqrt(2 * g.checkpoint_time * g.failure_rate) + g.failure_rate * g.restart_time <= 1, _FIRST_ORDER[1]),),
+    valid=(
+        (g.failure_rate * g.restart_time <= 1, _TOO_OFTEN),
+        (2 * g.checkpoint_time * g.failure_rate <= (1 - g.failure_rate * g.restart_time) ** 2, _TOO_OFTEN),
+    ),
     **_SHORT,
 )
 
