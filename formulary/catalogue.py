@@ -13,6 +13,7 @@ SUBJECTS = (
     "communication",
     "data_parallel",
     "zero",
+    "fully_shard",
     "tensor_parallel",
     "pipeline",
     "models",

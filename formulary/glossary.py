@@ -316,6 +316,225 @@ reduced_units = quantity(
 fsdp_adam_bytes = quantity(
     "fsdp_adam_bytes", r"M_{\mathrm{Adam}}", BYTE, "Adam's moments and step counters of one rank's shards", (0, 10**12)
 )
+shard_params = quantity(
+    "gpt_shard_params", r"\Psi_i", PURE, "parameters of that GPT on one rank, cut by rows", (0, 10**12), integer=True, least=0
+)
+gpt_buffer_params = quantity(
+    "gpt_buffer_params", r"\Psi_{\mathrm{pad}}", PURE, "elements of the buffers they lie in", (0, 10**12), integer=True
+)
+step_bytes = quantity("step_bytes", r"M_{\mathrm{step}}", BYTE, "memory of Adam's step counters", (0, 10**5))
+padding_bytes = quantity("padding_bytes", r"M_{\mathrm{pad}}", BYTE, "memory that pads short shards to full ones", (0, 10**9))
+layer_activation_bytes = quantity("layer_activation_bytes", "A", BYTE, "activations of one layer and micro-batch", (0, 10**11))
+swiglu_activation_bytes = quantity(
+    "swiglu_activation_bytes", r"M_{\mathrm{swiglu}}", BYTE, "activations of layers with a SwiGLU MLP, no dropout, no scores", (0, 10**12)
+)
+score_share = quantity("score_share", r"p_{\mathrm{score}}", PURE, "share of the activations that is attention scores", most=1)
+doubled_score_share = quantity("doubled_score_share", r"p'_{\mathrm{score}}", PURE, "that share at twice the sequence length", most=1)
+doubling_growth = quantity("doubling_growth", r"G_{2s}", PURE, "growth of the activations when the sequence doubles", (2, 4))
+crossover_length = quantity("crossover_length", r"s_{=}", TOKEN, "sequence length at which scores weigh as much as the rest", (100, 10000))
+attention_statistics_bytes = quantity(
+    "attention_statistics_bytes", r"M_{\mathrm{lse}}", BYTE, "log-sum-exp of every score row, all layers", (0, 10**10)
+)
+bytes_per_logit = quantity("bytes_per_logit", r"b_{\mathrm{logit}}", BYTE, "bytes kept for one logit", (2, 10))
+logits_bytes = quantity("logits_bytes", r"M_{\mathrm{logits}}", BYTE, "logits of one micro-batch", (0, 10**11))
+
+# Checkpointed activations
+num_segments = quantity("num_segments", "g", PURE, "segments whose input is checkpointed", (1, 128), integer=True)
+best_segments = quantity("best_segments", "g^*", PURE, "number of segments with the smallest peak", (1, 128))
+checkpoint_peak_bytes = quantity("checkpoint_peak_bytes", "M(g)", BYTE, "checkpoints and one rebuilt segment", (0, 10**12))
+kept_input_bytes = quantity("kept_input_bytes", r"M_{\mathrm{kept}}", BYTE, "layer inputs kept when every layer is recomputed", (0, 10**12))
+full_recompute_peak_bytes = quantity(
+    "full_recompute_peak_bytes", r"M_{\mathrm{full}}", BYTE, "layer inputs and one rebuilt layer", (0, 10**12)
+)
+recomputed_share = quantity("recomputed_share", r"\varphi", PURE, "share of the forward pass that is computed again", most=1)
+recompute_growth = quantity("recompute_growth", r"C/C_0", PURE, "growth of a step's FLOP through recomputation", (1, 4 / 3))
+selective_overhead = quantity("selective_overhead", r"\varphi_{\mathrm{sel}}", PURE, "extra FLOP of a step that rebuilds only the scores")
+
+# What attention reads and writes, per head and forward pass
+sram_elements = quantity("sram_elements", r"M_{\mathrm{sram}}", PURE, "elements that fit on chip", (2**12, 2**18))
+standard_accesses = quantity("standard_accesses", r"Q_{\mathrm{std}}", PURE, "elements a stored score matrix moves", (10**6, 10**10))
+flash_accesses = quantity("flash_accesses", r"Q_{\mathrm{flash}}", PURE, "elements tiled attention moves", (10**6, 10**10))
+flash_accesses_order = quantity("flash_accesses_order", r"Q_{\Theta}", PURE, "those accesses without constants", (10**5, 10**9))
+access_saving = quantity("access_saving", r"Q_{\mathrm{std}}/Q_{\mathrm{flash}}", PURE, "accesses saved by tiling", (1, 20))
+row_max = quantity("row_max", "m", PURE, "largest score of the row so far", (-50, 50), least=-1e6)
+block_max = quantity("block_max", r"\tilde m", PURE, "largest score of the row in the next block", (-50, 50), least=-1e6)
+row_sum = quantity("row_sum", r"\ell", PURE, "sum of exp(score - maximum) so far", (0, 1000))
+block_sum = quantity("block_sum", r"\tilde\ell", PURE, "that sum over the next block", (0, 1000))
+merged_row_sum = quantity("merged_row_sum", r"\ell'", PURE, "that sum over both", (0, 1000))
+row_output = quantity("row_output", "O", PURE, "weighted mean of the values so far", (-10, 10), least=-1e6)
+block_output = quantity("block_output", r"\tilde O", PURE, "unnormalised weighted sum of the next block's values", (-10, 10), least=-1e9)
+merged_output = quantity("merged_output", "O'", PURE, "weighted mean over both", (-10, 10), least=-1e6)
+
+# Communication
+ring_round = quantity("ring_round", r"r_{\mathrm{round}}", PURE, "round of a collective", (1, 64), integer=True)
+message_elements = quantity("message_elements", "E", PURE, "elements of the whole message", (10**3, 10**11), integer=True)
+reduce_scatter_bytes = quantity("reduce_scatter_bytes", r"V_{\mathrm{RS}}", BYTE, "bytes one rank sends in a reduce-scatter", (0, 10**11))
+all_gather_bytes = quantity("all_gather_bytes", r"V_{\mathrm{AG}}", BYTE, "bytes one rank sends in an all-gather", (0, 10**11))
+ring_all_reduce_bytes = quantity("ring_all_reduce_bytes", r"V_{\mathrm{AR}}", BYTE, "bytes a rank sends in a ring all-reduce", (0, 10**11))
+all_reduce_elements = quantity("all_reduce_elements", r"E_{\mathrm{AR}}", PURE, "elements one rank sends in a ring all-reduce", (0, 10**11))
+all_reduce_min_bytes = quantity(
+    "all_reduce_min_bytes", r"V_{\mathrm{min}}", BYTE, "bytes a rank must send if the ranks do the adding", (0, 10**11)
+)
+switch_all_reduce_bytes = quantity(
+    "switch_all_reduce_bytes", r"V_{\mathrm{switch}}", BYTE, "bytes one rank sends when the switches add", (0, 10**11)
+)
+all_to_all_bytes = quantity("all_to_all_bytes", r"V_{\mathrm{A2A}}", BYTE, "bytes one rank sends in an all-to-all", (0, 10**11))
+reduce_scatter_time = quantity("reduce_scatter_time", r"t_{\mathrm{RS}}", SECOND, "time of a ring reduce-scatter", (0, 10))
+all_gather_time = quantity("all_gather_time", r"t_{\mathrm{AG}}", SECOND, "time of a ring all-gather", (0, 10))
+ring_all_reduce_time = quantity("ring_all_reduce_time", r"t_{\mathrm{AR}}", SECOND, "time of a ring all-reduce", (0, 10))
+halving_all_reduce_time = quantity(
+    "halving_all_reduce_time", r"t_{\mathrm{halving}}", SECOND, "time of an all-reduce by recursive halving and doubling", (0, 10)
+)
+tree_all_reduce_time = quantity("tree_all_reduce_time", r"t_{\mathrm{tree}}", SECOND, "time of an all-reduce up and down a tree", (0, 10))
+equal_cost_bytes = quantity("equal_cost_bytes", "S^*", BYTE, "message whose ring time is half latency, half bandwidth", (10**3, 10**9))
+num_buckets = quantity("num_buckets", r"n_{\mathrm{bucket}}", PURE, "buckets the gradients are sent in", (1, 1000), integer=True)
+bucketed_all_reduce_time = quantity("bucketed_all_reduce_time", r"t_{\mathrm{buckets}}", SECOND, "time of a bucketed all-reduce", (0, 10))
+collective_time = quantity("collective_time", r"t_{\mathrm{coll}}", SECOND, "measured time of a collective", (10**-5, 10))
+algorithm_bandwidth = quantity("algorithm_bandwidth", r"\beta_{\mathrm{alg}}", BYTE / SECOND, "message size over time", (10**9, 10**12))
+all_reduce_bus_bandwidth = quantity(
+    "all_reduce_bus_bandwidth", r"\beta_{\mathrm{bus,AR}}", BYTE / SECOND, "link bandwidth that an all-reduce makes use of", (10**9, 10**12)
+)
+all_gather_bus_bandwidth = quantity(
+    "all_gather_bus_bandwidth",
+    r"\beta_{\mathrm{bus,AG}}",
+    BYTE / SECOND,
+    "link bandwidth that an all-gather, reduce-scatter or all-to-all makes use of",
+    (10**9, 10**12),
+)
+broadcast_bus_bandwidth = quantity(
+    "broadcast_bus_bandwidth", r"\beta_{\mathrm{bus,B}}", BYTE / SECOND, "link bandwidth that a broadcast or reduce uses", (10**9, 10**12)
+)
+ranks_per_node = quantity("ranks_per_node", r"k_{\mathrm{node}}", PURE, "ranks of one node", (1, 72), integer=True)
+num_nodes = quantity("num_nodes", r"n_{\mathrm{node}}", PURE, "nodes", (1, 2048), integer=True)
+intra_node_bytes = quantity("intra_node_bytes", r"V_{\mathrm{intra}}", BYTE, "bytes one rank sends to its own node", (0, 10**11))
+inter_node_bytes = quantity("inter_node_bytes", r"V_{\mathrm{inter}}", BYTE, "bytes one rank sends to other nodes", (0, 10**11))
+hierarchical_all_reduce_bytes = quantity(
+    "hierarchical_all_reduce_bytes", r"V_{\mathrm{hier}}", BYTE, "bytes one rank sends in a hierarchical all-reduce", (0, 10**11)
+)
+
+# Data parallelism
+bytes_per_reduced_grad = quantity(
+    "bytes_per_reduced_grad", r"b_{\mathrm{red}}", BYTE, "bytes of one gradient as it travels", (2, 4), most=64
+)
+ddp_gradient_bytes = quantity("ddp_gradient_bytes", r"V_{\mathrm{DDP}}", BYTE, "bytes one rank sends to average its gradients", (0, 10**11))
+ddp_gradient_time = quantity("ddp_gradient_time", r"t_{\mathrm{DDP}}", SECOND, "time to average the gradients, not overlapped", (0, 10))
+forward_time = quantity("forward_time", r"t_{\mathrm{fwd}}", SECOND, "forward pass of a step", (0, 10))
+backward_time = quantity("backward_time", r"t_{\mathrm{bwd}}", SECOND, "backward pass of a step", (0, 10))
+comm_time = quantity("comm_time", r"t_{\mathrm{comm}}", SECOND, "all communication of a step, on its own", (0, 10))
+overlapped_step_time = quantity("overlapped_step_time", r"t_{\mathrm{step}}", SECOND, "step with communication behind backward", (0, 10))
+exposed_comm_time = quantity("exposed_comm_time", r"t_{\mathrm{exposed}}", SECOND, "communication that no computation hides", (0, 10))
+bucket = quantity("bucket", r"i_{\mathrm{bucket}}", PURE, "bucket, in the order in which backward fills them", (1, 1000), integer=True)
+bucket_bytes = quantity("bucket_bytes", r"S_{\mathrm{bucket}}", BYTE, "bytes that a bucket holds", (10**6, 10**9))
+num_workers = quantity("num_workers", "w", PURE, "workers of a parameter server", (1, 1024), integer=True)
+num_servers = quantity("num_servers", "q", PURE, "parameter servers that share the parameters", (1, 1024), integer=True)
+server_bytes = quantity("server_bytes", r"V_{\mathrm{server}}", BYTE, "bytes one parameter server sends", (0, 10**13))
+worker_bytes = quantity("worker_bytes", r"V_{\mathrm{worker}}", BYTE, "bytes one worker of a parameter server sends", (0, 10**11))
+tokens_first = quantity("tokens_first", "n_1", TOKEN, "tokens of the first micro-batch that count in the loss", (1, 10**5), integer=True)
+tokens_second = quantity("tokens_second", "n_2", TOKEN, "tokens of the second micro-batch that count in the loss", (1, 10**5), integer=True)
+_GRADIENT = {"span": (-10, 10), "least": -math.inf}
+grad_sum_first = quantity("grad_sum_first", "G_1", TOKEN, "sum of the first micro-batch's gradients over its tokens", **_GRADIENT)
+grad_sum_second = quantity("grad_sum_second", "G_2", TOKEN, "sum of the second micro-batch's gradients over its tokens", **_GRADIENT)
+mean_grad_first = quantity("mean_grad_first", r"\bar g_1", PURE, "mean gradient of the first micro-batch", **_GRADIENT)
+mean_grad_second = quantity("mean_grad_second", r"\bar g_2", PURE, "mean gradient of the second micro-batch", **_GRADIENT)
+accumulated_grad = quantity("accumulated_grad", r"\bar g", PURE, "gradient accumulated over two micro-batches", **_GRADIENT)
+accumulation_bias = quantity("accumulation_bias", r"\Delta\bar g", PURE, "error of averaging the micro-batches' means", **_GRADIENT)
+
+# Floating-point formats
+mantissa_bits = quantity("mantissa_bits", "p", PURE, "stored mantissa bits", (1, 52), integer=True, most=112)
+exponent_bits = quantity("exponent_bits", r"e_{\mathrm{bits}}", PURE, "exponent bits", (2, 11), integer=True, least=2, most=11)
+max_exponent = quantity("max_exponent", r"e_{\max}", PURE, "largest exponent of a finite number", (1, 1023), integer=True, most=1023)
+reserved_codes = quantity(
+    "reserved_codes",
+    r"n_{\mathrm{NaN}}",
+    PURE,
+    "codes of the largest exponent that are no numbers",
+    (0, 1),
+    integer=True,
+    least=0,
+    choices=(0, 1),
+)
+exponent_bias = quantity("exponent_bias", r"e_{\mathrm{bias}}", PURE, "what is taken off the stored exponent", (1, 1023), integer=True)
+binade = quantity("binade", "e", PURE, "exponent of a number, 2^e <= |w| < 2^(e+1)", (-20, 20), integer=True, least=-1100, most=1023)
+largest_float = quantity("largest_float", r"x_{\max}", PURE, "largest finite number", (1, 1e38))
+smallest_normal = quantity("smallest_normal", r"x_{\min}", PURE, "smallest number with a full mantissa", (0, 1))
+smallest_subnormal = quantity("smallest_subnormal", r"x_{\mathrm{sub}}", PURE, "smallest number above zero", (0, 1))
+float_spacing = quantity("float_spacing", r"\mathrm{ulp}", PURE, "distance between neighbouring numbers of a binade", (0, 1))
+machine_epsilon = quantity("machine_epsilon", r"\varepsilon", PURE, "distance from 1 to the next larger number", (0, 1))
+unit_roundoff = quantity("unit_roundoff", "u", PURE, "largest relative error of rounding to nearest", (0, 1))
+spacing_halvings = quantity(
+    "spacing_halvings", r"n_{1/2}", PURE, "1 where the spacing on the side moved to is half", integer=True, least=0, choices=(0, 1)
+)
+swallow_threshold = quantity("swallow_threshold", r"|\Delta w|_{\min}", PURE, "updates below this leave the weight as it was", (0, 1))
+loss_scale = quantity("loss_scale", r"s_{\mathrm{loss}}", PURE, "factor on the loss", (1, 2**24))
+growth_interval = quantity("growth_interval", r"n_{\mathrm{grow}}", PURE, "clean steps before the scale doubles", (1, 4000), integer=True)
+rescued_gradient = quantity("rescued_gradient", r"g_{\min}", PURE, "smallest gradient that survives with loss scaling", (0, 1))
+overflow_gradient = quantity("overflow_gradient", r"g_{\max}", PURE, "largest gradient that does not overflow", (0, 1e5))
+skipped_share = quantity("skipped_share", r"p_{\mathrm{skip}}", PURE, "share of steps skipped for overflow", most=1)
+grad_norm = quantity("grad_norm", r"\lVert g\rVert", PURE, "norm of the whole gradient", (0, 10))
+max_norm = quantity("max_norm", r"g_{\mathrm{clip}}", PURE, "norm a gradient is clipped to", (0.1, 10))
+clip_factor = quantity("clip_factor", r"f_{\mathrm{clip}}", PURE, "factor on a clipped gradient", most=1)
+sharded_square_sum = quantity(
+    "sharded_square_sum", r"q_{\mathrm{shard}}", PURE, "squares of sharded gradients, mean over the ranks", (0, 10)
+)
+replicated_square_sum = quantity("replicated_square_sum", r"q_{\mathrm{rep}}", PURE, "squares of gradients every rank holds", (0, 10))
+num_terms = quantity("num_terms", r"n_{\mathrm{sum}}", PURE, "numbers that are added", (2, 10**6), integer=True, least=2)
+order_gap = quantity(
+    "order_gap", r"\Delta_{\mathrm{order}}", PURE, "largest gap between two orders of adding, over the sum of sizes", (0, 1)
+)
+quantizer_block = quantity("quantizer_block", r"q_{\mathrm{block}}", PURE, "numbers that share one scale", (32, 4096), integer=True)
+moment_saving_bytes = quantity("moment_saving_bytes", r"\Delta M_{8}", BYTE, "memory that one-byte moments save", (0, 10**12))
+moment_saving_share = quantity("moment_saving_share", r"\rho_8", PURE, "share of the model states that one-byte moments save", most=1)
+moment_scale_bytes = quantity("moment_scale_bytes", r"M_{\mathrm{scale}}", BYTE, "fp32 scales of one-byte moments", (0, 10**10))
+
+# Sharded data parallelism
+bytes_per_gathered_weight = quantity(
+    "bytes_per_gathered_weight", r"b_{\mathrm{gat}}", BYTE, "bytes of one weight as it travels", (1, 4), most=64
+)
+weight_gathers = quantity("weight_gathers", r"n_{\mathrm{AG}}", PURE, "times all weights are gathered per optimizer step", (0, 128))
+grad_passes = quantity("grad_passes", r"n_{\mathrm{RS}}", PURE, "ring passes over the gradients per optimizer step", (0, 128))
+zero_gather_bytes = quantity("zero_gather_bytes", r"V_{w,z}", BYTE, "bytes one rank sends to gather weights under ZeRO", (0, 10**13))
+zero_reduce_bytes = quantity("zero_reduce_bytes", r"V_{g,z}", BYTE, "bytes one rank sends to reduce gradients under ZeRO", (0, 10**13))
+zero_traffic_bytes = quantity("zero_traffic_bytes", "V_z", BYTE, "bytes one rank sends per optimizer step under ZeRO", (0, 10**13))
+zero_traffic_elements = quantity("zero_traffic_elements", "E_z", PURE, "elements one rank sends per step under ZeRO", (0, 10**12))
+zero_traffic_ratio = quantity("zero_traffic_ratio", r"V_z/V_{\mathrm{DDP}}", PURE, "traffic under ZeRO over that of DDP", (1, 100))
+accumulation_comm_ratio = quantity(
+    "accumulation_comm_ratio", r"\rho_K", PURE, "communication per computation with K micro-batches over that with one", (0, 1)
+)
+zero2_state_bytes = quantity("zero2_state_bytes", "M_2", BYTE, "model states of one rank under ZeRO-2", (0, 10**13))
+whole_bytes_per_param = quantity(
+    "whole_bytes_per_param", r"b_{\mathrm{whole}}", BYTE, "bytes of a parameter that every rank holds", (0, 20)
+)
+cut_bytes_per_param = quantity("cut_bytes_per_param", r"b_{\mathrm{cut}}", BYTE, "bytes of a parameter that one rank holds", (0, 20))
+flat_shard_params = quantity(
+    "flat_shard_params", r"\Psi_{\mathrm{flat}}", PURE, "elements of one rank's flat shard", (1, 10**12), integer=True
+)
+unit_params = quantity("unit_params", r"\Psi_u", PURE, "parameters of the largest FSDP unit", (10**5, 10**10), integer=True)
+root_params = quantity("root_params", r"\Psi_{\mathrm{root}}", PURE, "parameters of FSDP's root unit", (0, 10**10), integer=True, least=0)
+gather_buffers = quantity(
+    "gather_buffers", r"n_{\mathrm{gat}}", PURE, "units whose weights are gathered at once", (1, 3), integer=True, least=0
+)
+reduce_buffers = quantity(
+    "reduce_buffers", r"n_{\mathrm{red}}", PURE, "units whose gradients are whole at once", (1, 2), integer=True, least=0
+)
+working_bytes = quantity(
+    "working_bytes", r"A_{\mathrm{work}}", BYTE, "what one unit's backward pass needs beside what is saved", (0, 10**11)
+)
+fsdp_gathered_bytes = quantity("fsdp_gathered_bytes", r"M_{\mathrm{gat}}", BYTE, "gathered weights of FSDP units", (0, 10**11))
+fsdp_root_bytes = quantity("fsdp_root_bytes", r"M_{\mathrm{root}}", BYTE, "gathered weights of FSDP's root unit", (0, 10**11))
+fsdp_grad_bytes = quantity("fsdp_grad_bytes", r"M_{\mathrm{red}}", BYTE, "whole gradients of FSDP units", (0, 10**11))
+fsdp_activation_bytes = quantity(
+    "fsdp_activation_bytes", r"M_{\mathrm{act,peak}}", BYTE, "saved activations and a working set", (0, 10**12)
+)
+fsdp_peak_bytes = quantity("fsdp_peak_bytes", r"M_{\mathrm{peak}}", BYTE, "largest memory of a rank during an FSDP step", (0, 10**12))
+shard_params = quantity(
+    "shard_params", r"\Psi_{\mathrm{shard}}", PURE, "elements of some tensors' shards on one rank", (0, 10**11), integer=True, least=0
+)
+reduced_units = quantity(
+    "reduced_units", r"n_{\mathrm{done}}", PURE, "blocks whose gradients are reduced already", (0, 127), integer=True, least=0
+)
+fsdp_adam_bytes = quantity(
+    "fsdp_adam_bytes", r"M_{\mathrm{Adam}}", BYTE, "Adam's moments and step counters of one rank's shards", (0, 10**12)
+)
 hsdp_state_bytes = quantity(
     "hsdp_state_bytes", r"M_{\mathrm{HSDP}}", BYTE, "model states of one rank, sharded within its node", (0, 10**12)
 )

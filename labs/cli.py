@@ -37,7 +37,7 @@ def _parser():
     run = _verb(verbs, "run", "run a lab and hold what it measures against the predictions", _run, CONDITIONS)
     for verb in (show, run):
         verb.add_argument("name")
-        verb.add_argument("--nproc", type=int, default=2, help="processes (default 2)")
+        verb.add_argument("--nproc", type=int, help="processes (default: as many as is usual for the lab)")
     run.add_argument("--device", choices=DEVICES, help="cpu, or cuda with one GPU for each process")
     run.add_argument(
         "--launcher", choices=LAUNCHERS, default="auto", help="how processes start (default: fork on a Linux CPU, else torchrun)"

@@ -12,3 +12,13 @@ MODEL_STATES = {
     "steps": 3,
     "device": "cpu",
 }
+
+# The cluster is on paper: one process stands for rank 0 of `ranks`. `model` is one of the LLaMA family in formulary.shapes.
+PAPER_CLUSTER = {
+    "model": "Llama 2 7B",
+    "num_layers": 8,
+    "ranks": 8,
+    "seq_length": 4096,
+    "micro_batch": 1,
+    "device": "cpu",
+}

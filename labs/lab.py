@@ -82,20 +82,25 @@ class Predictions(tuple):
 
 @dataclass(frozen=True)
 class Lab:
-    """A question to reality. `conditions` are the defaults; `predict(conditions)` gives Predictions."""
+    """A question to reality. `conditions` are the defaults, `nproc` the processes; `predict(conditions)` gives Predictions.
+
+    bars: what its picture shows of a rank, in words.
+    """
 
     name: str
     title: str
     job: str
     conditions: Mapping
     predict: Callable
+    nproc: int = 2
+    bars: str = "kept between steps"
 
     @property
     def script(self):
         """The path of its job."""
         return JOBS / self.job
 
-    def under(self, nproc=2, **given):
+    def under(self, nproc=None, **given):
         """The conditions with the `given` ones put in. Raises InputError for one that the lab does not have."""
         for name, value in given.items():
             if name not in self.conditions:
@@ -103,17 +108,18 @@ class Lab:
                     f"lab {self.name} has no condition {name!r}{nearest(name, self.conditions)}; it has {', '.join(self.conditions)}"
                 )
             given[name] = _like(self.conditions[name], name, value)
-        return {**self.conditions, **given, "world_size": nproc}
+        return {**self.conditions, **given, "world_size": self.nproc if nproc is None else nproc}
 
-    def predictions(self, nproc=2, **given):
+    def predictions(self, nproc=None, **given):
         """What the formulas say, before anything runs."""
         return Predictions(self.predict(self.under(nproc, **given)))
 
-    def run(self, nproc=2, *, launcher="auto", timeout=120, port=None, progress=None, **given):
+    def run(self, nproc=None, *, launcher="auto", timeout=120, port=None, progress=None, **given):
         """Run the job on `nproc` processes and hold it against the predictions; returns a Report, BROKEN if the job did not end well.
 
         Raises InputError or LaunchError if it cannot be started as asked.
         """
+        nproc = self.nproc if nproc is None else nproc
         conditions = self.under(nproc, **given)
         check(self.script, nproc, launcher, conditions["device"], port)
         predictions = self.predictions(nproc, **given)

@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 from formulary.amounts import unit_named, write
 from formulary.units import BYTE
 
-COLORS = ("#0072b2", "#56b4e9", "#999999", "#009e73", "#e69f00", "#cc79a7", "#d55e00")
+COLORS = ("#0072b2", "#56b4e9", "#999999", "#009e73", "#e69f00", "#cc79a7", "#d55e00", "#f0e442")
 BAR = 0.4  # width of a bar, where the bars of a rank have 1 together
 GAP = 0.8  # between variants
 HEADROOM = 1.05
@@ -38,7 +38,7 @@ def stacked_bars(report):
         parts = [x for x in report.lines if (x.variant, x.rank) == (column.variant, column.rank)]
         _pair(axes, place, parts, column, float(unit_named(name, BYTE)[0]), _colors(report))
     axes.set_ylim(top=axes.dataLim.ymax * HEADROOM)
-    _label(axes, places, totals, name)
+    _label(axes, places, totals, f"{name} {report.lab.bars}")
     _legend(figure, report)
     return figure
 
@@ -65,9 +65,9 @@ def _pair(axes, place, parts, column, scale, colors):
     axes.plot([place - BAR, place + BAR], [column.paper / scale] * 2, **PAPER)
 
 
-def _label(axes, places, totals, unit):
+def _label(axes, places, totals, says):
     axes.set_xticks(places, [f"rank {x.rank}" for x in totals], fontsize=8)
-    axes.set_ylabel(f"{unit} kept between steps")
+    axes.set_ylabel(says)
     axes.spines[["top", "right"]].set_visible(False)
     for variant in dict.fromkeys(x.variant for x in totals):
         mine = [place for place, x in zip(places, totals, strict=True) if x.variant == variant]

@@ -13,7 +13,6 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
-from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 from labs.conditions import MODEL_STATES
@@ -64,20 +63,15 @@ def train(variant, conditions, device):
 def holds(weights, states):
     """Bytes by category: the values of local shards, and what their storages have beyond those."""
     kinds = {
-        "weights": [local(w) for w in weights],
-        "gradients": [local(w.grad) for w in weights],
+        "weights": [ranks.local(w) for w in weights],
+        "gradients": [ranks.local(w.grad) for w in weights],
         "master weights": [],
-        "first moments": [local(state["exp_avg"]) for state in states],
-        "second moments": [local(state["exp_avg_sq"]) for state in states],
-        "step counters": [local(state["step"]) for state in states],
+        "first moments": [ranks.local(state["exp_avg"]) for state in states],
+        "second moments": [ranks.local(state["exp_avg_sq"]) for state in states],
+        "step counters": [ranks.local(state["step"]) for state in states],
     }
     values = {name: sum(t.nbytes for t in tensors) for name, tensors in kinds.items()}
     return values | {"padding": storage_bytes(t for tensors in kinds.values() for t in tensors) - sum(values.values())}
-
-
-def local(tensor):
-    """The part of a tensor that lies on this rank."""
-    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 def storage_bytes(tensors):

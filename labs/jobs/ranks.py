@@ -15,9 +15,11 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from torch.distributed.tensor import DTensor
 
 BACKENDS = {"cpu": "gloo", "cuda": "nccl"}
 PROGRESS = "progress: "
+MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes of what getrusage counts in
 
 
 def read_conditions(defaults, words):
@@ -40,6 +42,11 @@ def together(device):
         yield place
     finally:
         dist.destroy_process_group()
+
+
+def local(tensor):
+    """The part of a tensor that lies on this rank."""
+    return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
 def say(text):
@@ -70,7 +77,7 @@ def measurement(lab, conditions, numbers, started):
         "machine": machine(conditions["device"]),
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
         "commit": commit(),
-        "conditions": {**conditions, "world_size": dist.get_world_size(), "backend": dist.get_backend()},
+        "conditions": {**conditions, "world_size": int(os.environ["WORLD_SIZE"]), "backend": dist.get_backend()},
         "numbers": numbers,
     }
 
