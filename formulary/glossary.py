@@ -316,15 +316,6 @@ reduced_units = quantity(
 fsdp_adam_bytes = quantity(
     "fsdp_adam_bytes", r"M_{\mathrm{Adam}}", BYTE, "Adam's moments and step counters of one rank's shards", (0, 10**12)
 )
-shard_params = quantity(
-    "shard_params", r"\Psi_{\mathrm{shard}}", PURE, "elements of some tensors' shards on one rank", (0, 10**11), integer=True, least=0
-)
-reduced_units = quantity(
-    "reduced_units", r"n_{\mathrm{done}}", PURE, "blocks whose gradients are reduced already", (0, 127), integer=True, least=0
-)
-fsdp_adam_bytes = quantity(
-    "fsdp_adam_bytes", r"M_{\mathrm{Adam}}", BYTE, "Adam's moments and step counters of one rank's shards", (0, 10**12)
-)
 hsdp_state_bytes = quantity(
     "hsdp_state_bytes", r"M_{\mathrm{HSDP}}", BYTE, "model states of one rank, sharded within its node", (0, 10**12)
 )
