@@ -71,6 +71,11 @@ class Prediction:
 class Predictions(tuple):
     """Predictions, as a table that shows itself: what each is of, its value, and how that is worked out."""
 
+    @property
+    def total(self):
+        """The sum of their values."""
+        return sum(prediction.estimate() for prediction in self)
+
     def rows(self):
         """(key, value, working) as text, of those that are not zero."""
         values = [(prediction, prediction.estimate()) for prediction in self]

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+KEPT = Path(__file__).parent / "measurements"
+
 
 class MeasurementError(ValueError):
     """A file that is no measurement, or not one of this lab."""
@@ -52,3 +54,8 @@ class Measurement:
         machine = ", ".join(str(value) for value in (self.machine.get("gpu"), self.machine["processor"]) if value)
         versions = " ".join(f"{name} {version}" for name, version in self.versions.items())
         return f"{machine}, {self.machine['cores']} cores; {versions}; commit {self.commit or 'unknown'}; {self.taken}"
+
+
+def kept(name):
+    """A measurement that comes with the book, of a run that takes long."""
+    return Measurement.load(KEPT / f"{name}.json")

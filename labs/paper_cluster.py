@@ -1,18 +1,23 @@
 """Lab: what one rank of a whole cluster holds under FSDP2, at rest and at its peak, in one process without the bytes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from formulary import InputError, formula, nearest
+from formulary.amounts import write
 from formulary.fully_shard import block_tensors, full_shard, model_tensors, root_tensors
 from formulary.memory import RECIPE, ZERO_LEDGER
 from formulary.shapes import FAMILIES, MODELS
+from formulary.units import BYTE
 
 from .conditions import PAPER_CLUSTER
-from .lab import Difference, Lab, Prediction, estimate
+from .lab import Difference, Lab, Prediction, Predictions, estimate
 from .model_states import ROWS, STEP_COUNTERS
+from .table import pipes
 
 REST, PEAK = "at rest", "at peak"
 FP32 = RECIPE["fp32_adam"].values
+KNOWN = tuple(name for name, bundle in MODELS.items() if FAMILIES["llama"].items() <= dict(bundle).items())
 
 PRECISION = Difference(
     "fp32 shards",
@@ -57,9 +62,8 @@ class Moment:
 def shape(conditions):
     """Sizes of the model, with as many layers as the conditions say. Raises InputError for what the formulas do not cover."""
     title = conditions["model"]
-    known = [name for name, bundle in MODELS.items() if FAMILIES["llama"].items() <= dict(bundle).items()]
-    if title not in known:
-        raise InputError(f"model is {title!r}{nearest(title, known)}; there are {', '.join(known)}")
+    if title not in KNOWN:
+        raise InputError(f"model is {title!r}{nearest(title, KNOWN)}; there are {', '.join(KNOWN)}")
     sizes = {**MODELS[title], "num_layers": conditions["num_layers"]}
     for value, least, words in (
         (conditions["num_layers"], 3, "num_layers is {}; the peak's formulas want a block under way between two others, so at least {}"),
@@ -91,12 +95,32 @@ def moments(conditions):
         Moment("the last block but one", "block", layers - 2, **at_work),
         Moment("the root's reduction", "root", layers, 0),
     )
-    return {moment.name: tuple(_at(moment, conditions, sizes)) for moment in candidates}
+    return {moment.name: Predictions(_at(moment, conditions, sizes)) for moment in candidates}
 
 
 def peak_moment(conditions):
     """(name, Predictions) of the moment at which a rank holds most."""
-    return max(moments(conditions).items(), key=lambda moment: sum(p.estimate() for p in moment[1]))
+    return max(moments(conditions).items(), key=lambda moment: moment[1].total)
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What rank 0 will hold, in bytes, at rest and at each moment of a step that may be the peak; shows itself as a table."""
+
+    totals: Mapping
+
+    def _repr_markdown_(self):
+        most = max(self.totals.values())
+        texts = {moment: write(total, BYTE, scale="GiB") for moment, total in self.totals.items()}
+        rows = [(moment, f"**{text}**" if self.totals[moment] == most else text) for moment, text in texts.items()]
+        return "\n".join([pipes(("moment", "a rank holds")), "|---|--:|", *map(pipes, rows)])
+
+
+def outlook(**given):
+    """The Outlook under the conditions `given`."""
+    conditions = LAB.under(**given)
+    rest = Predictions(_states(REST, conditions, shape(conditions)))
+    return Outlook({REST: rest.total} | {name: predictions.total for name, predictions in moments(conditions).items()})
 
 
 def _at(moment, conditions, sizes):

@@ -8,7 +8,7 @@ from formulary.memory import ZERO_LEDGER
 from formulary.units import BYTE
 from labs import load
 from labs.measurement import Measurement
-from labs.paper_cluster import moments, peak_moment
+from labs.paper_cluster import moments, outlook, peak_moment
 
 LAB = load("paper_cluster")
 PEAK_PARTS = {
@@ -66,6 +66,7 @@ def test_which_moment_holds_most(conditions, name):
     known = LAB.under(**conditions)
     totals = {moment: sum(p.estimate() for p in predictions) for moment, predictions in moments(known).items()}
     assert len(totals) == 4 and max(totals, key=totals.get) == name == peak_moment(known)[0]
+    assert f"| {name} | **" in outlook(**conditions)._repr_markdown_()
 
 
 def test_a_saved_measurement_gives_the_same_report(report, tmp_path):
