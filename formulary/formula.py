@@ -290,7 +290,7 @@ def _exact(value):
     return simple if simple == value or float(simple) == value else Fraction(repr(value))
 
 
-SIMPLE = 2**20  # denominators up to here: decimals of six places, and shares such as 1 / 87
+SIMPLE = 10**6  # denominators up to here: decimals of six places, and shares such as 1 / 87
 
 
 def _rounding(numpys):
