@@ -119,7 +119,7 @@ def _with_variant(verb):
     verb.add_argument("student", help="as nbgrader knows them")
     verb.add_argument("assignment")
     verb.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="the nbgrader course's folder")
-    verb.add_argument("--write", action="store_true", help="also write the notebook to hand to this student")
+    verb.add_argument("--write", dest="hand_out", action="store_true", help="also write the notebook to hand to this student")
 
 
 def _variant(options):
@@ -127,7 +127,7 @@ def _variant(options):
     if assignment.variants != "per_student":
         raise InputError(f"{assignment.id} asks everyone the same; `variants: per_student` in its YAML gives each their own numbers")
     own = students.bank_for(bank, options.student, assignment, options.course)
-    written = str(students.write_release(assignment, own, options.student, options.course)) if options.write else None
+    written = str(students.write_release(assignment, own, options.student, options.course)) if options.hand_out else None
     return 0, {"student": options.student, "notebook": written, "exercises": list(students.numbers(assignment, own))}
 
 

@@ -78,6 +78,13 @@ def test_the_instructor_can_see_and_write_a_students_notebook(course, capsys):
     assert ids == [cell.metadata.nbgrader.grade_id for cell in build(assignment(), BANK).cells]
 
 
+def test_the_instructor_can_read_a_students_key(course, capsys):
+    assert psi.main(["course", "variant", "ada", "ps99", "--course", str(course)]) == 0
+    told = capsys.readouterr().out
+    for row in numbers(assignment(), StudentBank(BANK, "ada", assignment())):
+        assert row["exercise"] in told and all(str(value) in told for value in [*row["given"].values(), *row["key"].values()])
+
+
 def test_numbers_of_ones_own_have_to_be_asked_for(capsys):
     assert psi.main(["course", "variant", "ada", "ps01_memory"]) == 2
     assert "variants: per_student" in capsys.readouterr().err

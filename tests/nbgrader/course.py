@@ -17,10 +17,10 @@ PS = "ps01_memory"
 
 
 class Course:
-    """The project's course, copied without anything built."""
+    """The project's course, copied without anything built, and one of its assignments."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, assignment=PS):
+        self.folder, self.assignment = folder, assignment
         shutil.copytree(COURSE / "assignments", folder / "assignments")
         shutil.copy(COURSE / "nbgrader_config.py", folder)
 
@@ -39,9 +39,17 @@ class Course:
     def psi(self, *command, **options):
         return self.run("psi", *command, "--course", str(self.folder), **options)
 
+    def grade(self):
+        """From the sources to the feedback, for the sample class of three, by stock commands."""
+        self.psi("course", "build", self.assignment, "--source-only")
+        self.nbgrader("generate_assignment", self.assignment)
+        self.psi("course", "sample", self.assignment)
+        self.nbgrader("autograde", self.assignment)
+        self.nbgrader("generate_feedback", self.assignment)
+
     def notebook(self, kind, student=""):
         """The path of the assignment's notebook in `release`, `submitted`, `autograded`, …"""
-        return self.folder / kind / student / PS / f"{PS}.ipynb"
+        return self.folder / kind / student / self.assignment / f"{self.assignment}.ipynb"
 
     def read(self, kind, student=""):
         return nbformat.read(self.notebook(kind, student), as_version=4)
@@ -59,7 +67,7 @@ class Course:
     def grades(self, student):
         """(auto score, manual score, needs a person, comment) by the grade id of the line's cell."""
         with self.gradebook() as gradebook:
-            submission = gradebook.find_submission_notebook(PS, PS, student)
+            submission = gradebook.find_submission_notebook(self.assignment, self.assignment, student)
             comments = {comment.name: comment.auto_comment for comment in submission.comments}
             return {g.name: (g.auto_score, g.manual_score, g.needs_manual_grade, comments.get(g.name)) for g in submission.grades}
 
