@@ -26,7 +26,11 @@ def main(argv=None):
 
         print(f"psi: no command {argv[0]!r}{nearest(argv[0], COMMANDS)}\n\n{_help()}", file=sys.stderr)
         return 2
-    return importlib.import_module(COMMANDS[argv[0]][0]).main(argv)
+    try:
+        return importlib.import_module(COMMANDS[argv[0]][0]).main(argv)
+    except KeyboardInterrupt:
+        print("psi: stopped", file=sys.stderr)
+        return 130
 
 
 def _help():

@@ -42,6 +42,9 @@ ATOMS = {
 AMOUNT = re.compile(r"\s*([+-]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*?)?\s*")
 
 
+LARGEST = 10**300  # what a double still holds, with room for a few multiplications; nan is not below it either
+
+
 class AmountError(ValueError):
     """A text that is not an amount, or is one in another unit than the place for it wants."""
 
@@ -57,12 +60,19 @@ def read(text, unit=PURE):
         raise AmountError(f"{text[:60]!r} is not an amount: write a number and a unit, like 7B, 80GiB or 50 GB/s")
     number, name = match.groups()
     value = _number(number.replace("_", "").replace(",", ""))
+    _must_be_finite(text, value)
     if not name:
         return value
     factor, found = unit_named(name, unit)
     if found != unit:
         raise UnitError(f"{text.strip()!r} is in {spell(found)}, but {spell(unit)} is wanted{_examples(unit)}")
+    _must_be_finite(text, value * factor)
     return _plain(value * factor)
+
+
+def _must_be_finite(text, value):
+    if not abs(value) <= LARGEST:
+        raise AmountError(f"{text.strip()[:60]!r} is larger than anything counted here")
 
 
 @lru_cache

@@ -11,8 +11,6 @@ from . import amounts
 from .spelling import nearest
 from .units import UnitError, spell
 
-LARGEST = 10**300  # what a double still holds, with room for a few multiplications; nan is not below it either
-
 
 class InputError(ValueError):
     """A value that a quantity cannot have, or a name that a formula does not know."""
@@ -71,7 +69,7 @@ class Quantity:
         return array.astype(float)
 
     def _check(self, value):
-        if not abs(value) <= LARGEST or value < self.least or value > self.most or self._not_allowed(value):
+        if not abs(value) <= amounts.LARGEST or value < self.least or value > self.most or self._not_allowed(value):
             raise self._refuse(value, self._wanted())
         return value
 

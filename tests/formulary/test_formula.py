@@ -51,6 +51,8 @@ def test_a_name_is_defined_once_and_with_a_source():
         ({"num_params": -7}, "is -7"),
         ({"num_params": "7 s"}, "is in second"),
         ({"num_params": "many"}, "not an amount"),
+        ({"num_params": "1e400B"}, "larger than anything"),
+        ({"num_params": "1e300B"}, "larger than anything"),
         ({"num_params": None}, "must be a number"),
         ({"num_params": ["7B", "8B"]}, "array of numbers"),
         ({"num_params": np.array([7e9, np.nan])}, "is nan"),
