@@ -1,17 +1,14 @@
 """A cluster on paper: tensors without bytes, ranks without processes, and a count of what they would hold.
 
 The only module that touches private parts of torch, which may change with any release: it refuses every other
-version than the one it was written for.
+version than the one it was written for, and only then imports them.
 """
 
 import contextlib
 
 import torch
 import torch.distributed as dist
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker
 from torch.distributed.device_mesh import init_device_mesh
-from torch.testing._internal.distributed.fake_pg import FakeStore
 
 TORCH = "2.13.0"
 CPU = torch.device("cpu")
@@ -31,7 +28,10 @@ def require(version=torch.__version__):
 @contextlib.contextmanager
 def cluster(num_ranks):
     """Inside, this process is rank 0 of `num_ranks`, its collectives move nothing, its tensors have no bytes; gives their mesh."""
-    require()
+    require()  # before any private part is looked for
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=num_ranks)
     try:
         mesh = init_device_mesh(CPU.type, (num_ranks,))
@@ -43,6 +43,9 @@ def cluster(num_ranks):
 
 def peak(model, optimizer, inputs, step):
     """Run `step` once on `inputs`; returns {category: bytes} of the moment at which rank 0 holds most, in the tracker's own words."""
+    require()
+    from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker
+
     tracker = FSDPMemTracker(model, optimizer)
     tracker.track_inputs(inputs)
     with tracker:

@@ -26,6 +26,13 @@ def test_another_torch_is_refused_by_name():
     paper.require(f"{paper.TORCH}+cu128")
 
 
+@pytest.mark.parametrize("use", [lambda: paper.cluster(2).__enter__(), lambda: paper.peak(None, None, (), None)])
+def test_every_use_asks_first(monkeypatch, use):
+    monkeypatch.setattr(paper, "TORCH", "1.0.0")
+    with pytest.raises(paper.OtherTorch, match=r"private parts of torch 1\.0\.0"):
+        use()
+
+
 COUNT = """
 import torch
 from torch.distributed.fsdp import fully_shard

@@ -5,9 +5,9 @@ import pytest
 from formulary import InputError, Outcome, formula
 from formulary.amounts import read
 from formulary.memory import ZERO_LEDGER
-from formulary.units import BYTE
+from formulary.units import BYTE, PURE
 from labs import load
-from labs.measurement import Measurement
+from labs.measurement import Measurement, kept
 from labs.paper_cluster import moments, outlook, peak_moment
 
 LAB = load("paper_cluster")
@@ -72,6 +72,15 @@ def test_which_moment_holds_most(conditions, name):
 def test_a_saved_measurement_gives_the_same_report(report, tmp_path):
     again = LAB.report(Measurement.load(report.measurement.save(tmp_path)))
     assert again.as_json()["lines"] == report.as_json()["lines"]
+
+
+@pytest.mark.parametrize(("name", "size"), [("7b-8", "6.5B"), ("7b-64", "6.5B"), ("largest", "65B")])
+def test_whole_models_were_measured_as_the_formulas_say(name, size):
+    """Runs too long to repeat here; what was measured then is held against what the formulas say now."""
+    found = LAB.report(kept(f"paper_cluster-{name}"))
+    assert found.outcome is Outcome.PASSED, found.reason
+    assert found.measurement.numbers["parameters"] > read(size, PURE)
+    assert found.measurement.numbers["real memory"] < read("1 GB", BYTE)
 
 
 def test_its_picture_has_a_pair_of_bars_at_rest_and_at_peak(report):
