@@ -210,10 +210,10 @@ def as_written(exercise, part, answer, language):
 
 
 # The cell must not hold the key, and must not give points where our marking is not configured: stock nbgrader runs it
-# then, and a cell that runs without an error earns all its points.
+# then, and a cell that runs without an error earns all its points. Nor may the Validate button call an answer right.
 GUARD = (
-    'import os\nassert os.environ.get("NBGRADER_EXECUTION") != "autograde", '
-    '"nothing is marked here: nbgrader_config.py must configure the marking"'
+    'import os\nassert "NBGRADER_EXECUTION" not in os.environ, '
+    '"answers are marked after you hand in, by the grader that nbgrader_config.py sets up: validating can not tell if they are right"'
 )
 WAIT = Text(en="marked after you hand in; nothing to do here", zh="提交后评分，此处无需操作")
 

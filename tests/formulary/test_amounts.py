@@ -36,7 +36,11 @@ def test_whole_amounts_stay_whole():
     assert read("1024 PB", BYTE) == 1024 * 10**15
 
 
-@pytest.mark.parametrize("text", ["", "GB", "seven", "7 parsecs", "1e9e9", "7 B B", "nan", "--7", "7" * 201, "7GB; import os", "1e400", "1e400 GB", "1e300 GB", "-1e400"])
+REFUSED = ["", "GB", "seven", "7 parsecs", "1e9e9", "7 B B", "nan", "--7", "7" * 201, "7GB; import os"]
+TOO_LARGE = ["1e400", "1e400 GB", "1e300 GB", "-1e400"]
+
+
+@pytest.mark.parametrize("text", REFUSED + TOO_LARGE)
 def test_what_is_not_an_amount_is_refused(text):
     with pytest.raises(AmountError):
         read(text, BYTE)
