@@ -23,7 +23,6 @@ import torch
 from autograder import ask
 from explorers import memory_explorer
 from formulary import Claim, judge
-from formulary.amounts import read
 from formulary.claims import claims
 from formulary.hardware import GPUS
 from formulary.memory import OPTIMIZER_SHARE, PARAM_STATE, STATE, STATE_LEDGER, ZERO_LEDGER, ZERO_STATE
@@ -32,11 +31,11 @@ from formulary.units import BYTE
 # %% [markdown]
 # ## The decision
 #
-# A colleague has a model and a card and asks you whether the one fits on the other for training. The weights are
-# no problem:
+# A colleague has a model and a card (a GPU with its own memory) and asks you whether the one fits on the other for
+# training. The weights are no problem:
 
 # %%
-card = GPUS["H100 SXM"]
+card = GPUS["A100 80GB"]
 weights = Claim("A model of {num_params:B} parameters weighs {weight_bytes} in half precision, and the card has {memory_capacity}.")
 weights(num_params="7B", **card)
 
@@ -44,20 +43,24 @@ weights(num_params="7B", **card)
 # So it fits several times over, says your colleague, and starts the job. It stops with an out-of-memory error before the
 # first step is done. Where did the memory go?
 #
-# **Guess first.** How much does training this model keep in memory, all in all, before a single activation is stored?
-# Put your guess in place of `None`, a number and its unit in quotes, and run the cell again.
+# **Guess first.** How much does training this model keep in memory, all in all, before a single *activation* (what the
+# forward pass leaves for the backward pass) is stored? Put your guess in place of `None`, a number and its unit in quotes,
+# and run the cell again.
 
 # %%
 guess = None
 
-guess and judge(read(guess, BYTE), STATE(num_params="7B"), unit=BYTE, within=0.1)
+known_slip = {"weights": STATE_LEDGER(num_params="7B")["weights"]}
+hint = {"weights": "that is the weights alone; training keeps four more things for each of them"}
+guess and judge(STATE.quantity.accept(guess), STATE(num_params="7B"), unit=BYTE, within=0.1, mistakes=known_slip, hints=hint)
 
 # %% [markdown]
 # ## Five items to a parameter
 #
-# Think of a parameter as a lodger who never travels alone. The **weight** itself is what the forward and backward kernels
-# read. Backward leaves a **gradient** beside it. Adam keeps two diaries about that gradient: a running **mean** and a
-# running mean of its **square**. And in mixed precision there is one more companion: a half-precision weight has so few
+# Think of a parameter as a lodger who never travels alone. The **weight** itself is what the forward and backward
+# computations read. Backward leaves a **gradient** beside it. Adam keeps two diaries about that gradient: a running **mean** and a
+# running mean of its **square**. And in *mixed precision*, where the computation runs in a 16-bit format (half
+# precision) and the bookkeeping in a 32-bit one (fp32), there is one more companion: a half-precision weight has so few
 # digits that a small update rounds away to nothing, so the optimizer applies its updates to an fp32 **master copy** and
 # hands the kernels a rounded print of it.
 #
@@ -97,7 +100,7 @@ Claim("The optimizer's own copies make up {share:%} of all model states, whateve
 #
 # A formula that only agrees with itself proves nothing, so let us build a small network, take one step of real AdamW,
 # and add up the bytes of every tensor that is left in memory. PyTorch's plain training keeps everything in fp32,
-# which is another recipe with its own five numbers.
+# which is another recipe with its own five numbers (one of them zero: fp32 weights need no master copy).
 
 # %%
 net = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Linear(256, 64))
@@ -167,8 +170,10 @@ room(state_bytes=card["memory_capacity"], **card)
 # %% [markdown]
 # ## Share the bill: ZeRO in one paragraph
 #
-# Under plain data parallelism every rank pays the whole bill, although all ranks hold the same numbers. ZeRO lets the
-# $k$ ranks share it. Stage 1 shares the optimizer's items, stage 2 the gradients as well, stage 3 the weights too.
+# To go faster, one trains on many cards at once: each runs a process, called a *rank*, on its own part of the data, and
+# they average their gradients. Under this plain *data parallelism* every rank pays the whole bill, although all ranks hold
+# the same numbers. ZeRO lets the $k$ ranks share it. Stage 1 shares the optimizer's items, stage 2 the gradients as well,
+# stage 3 the weights too.
 # Chapter 7 derives what this costs in traffic; what it saves is already in our ledger:
 
 # %%
@@ -189,10 +194,12 @@ ZERO_STATE.by_convention().given(stage=1).limit("world_size", sp.oo)
 # %% [markdown]
 # ## Explore
 #
-# Move the sliders. The bars, the totals and the lamp are the ledger above, evaluated in your browser.
+# Move the sliders. The bars, the totals and the lamp (fits, or too big) are the ledger above, evaluated in your browser.
+# One rank runs on one GPU.
 #
-# 1. Find the smallest number of ranks at which your colleague's model fits on one card, for each stage.
-# 2. At which stage does adding ranks stop helping, and why?
+# 1. Find the smallest number of GPUs at which your colleague's model fits, for each stage. One of the stages has no such
+#    number: which, and why?
+# 2. Towards which amount does each stage tend as you add GPUs? Which item is it that stays?
 # 3. Switch the recipe to the 8-bit optimizer. Which stage gains least from it?
 
 # %%

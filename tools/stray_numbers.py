@@ -22,6 +22,8 @@ from pathlib import Path
 
 from formulary import GLOSSARY, load_all
 from formulary.amounts import ATOMS, COUNTS, AmountError, read
+from formulary.hardware import GPUS
+from formulary.shapes import MODELS
 from formulary.units import PURE, UnitError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -197,7 +199,8 @@ def _names(node):
 
 
 def _typed_in_strings(tree):
-    said = [node for node in _strings(tree) if not COUNT.fullmatch(node.value)]
+    names = {*GPUS, *MODELS}  # what a card or a model is called may look like an amount
+    said = [node for node in _strings(tree) if not COUNT.fullmatch(node.value) and node.value not in names]
     return [(node.lineno, match, TYPED) for node in said for match in _typed(node.value)]
 
 
