@@ -3,10 +3,11 @@
 import argparse
 import json
 import sys
+import textwrap
 
 from . import amounts, formula, load_all
 from .quantity import InputError
-from .units import BYTE, UnitError, spell
+from .units import BYTE, UnitError, spell, without_units
 
 
 def main(argv):
@@ -66,9 +67,8 @@ def _show(options):
         "unit": spell(it.unit),
         "expression": str(it.expr),
         "latex": it.latex,
-        "inputs": [
-            {"name": q.name, "unit": spell(q.unit), "meaning": q.meaning, "default": it.defaults.get(q.name)} for q in it.inputs.values()
-        ],
+        "cases": _cases(it),
+        "inputs": [_input(q, it.defaults) for q in it.inputs.values()],
         "assumptions": list(it.assumptions),
         "conventions": [{"name": a.name, "meaning": a.meaning, "who": a.who} for c in it.conventions for a in c.alternatives],
         "derivation": [{"because": s.because, "expression": str(s.expr)} for s in it.derivation.steps] if it.derivation else [],
@@ -77,19 +77,33 @@ def _show(options):
     }
 
 
+def _cases(it):
+    """What the formula reads like for each value of an input that has few, by the book's conventions; nothing for other formulas."""
+    chooser = next((q for q in it.inputs.values() if q.choices and q.name not in it.defaults), None)
+    if chooser is None:
+        return {}
+    usual = it.by_convention()
+    return {f"{chooser.name}={value}": str(without_units(usual.given(**{chooser.name: value}).expr)) for value in chooser.choices}
+
+
 def _input(quantity, defaults):
     unit, default = spell(quantity.unit), defaults.get(quantity.name)
     return {"name": quantity.name, "unit": unit, "meaning": quantity.meaning, "default": default}
 
 
 def _write_show(it):
-    lines = [f"{it['name']}: {it['meaning']}, in {it['unit']}", "", f"  {it['name']} = {it['expression']}", "", "inputs"]
+    forms = [f"{it['name']} = {expr}, with {case}" for case, expr in it["cases"].items()] or [f"{it['name']} = {it['expression']}"]
+    lines = [f"{it['name']}: {it['meaning']}, in {it['unit']}", "", *(_wrapped(form, "  ") for form in forms), "", "inputs"]
     lines += [f"  {i['name']:<22} {i['unit']:<14} {i['meaning']}{_default(i)}" for i in it["inputs"]]
     lines += _section("assumptions", it["assumptions"])
-    lines += _section("derivation", [f"{s['because']}:\n      {s['expression']}" for s in it["derivation"]])
+    lines += _section("derivation", [f"{s['because']}:\n{_wrapped(s['expression'], '      ')}" for s in it["derivation"]])
     lines += _section("fitted, not derived", [it["empirical"]] if it["empirical"] else [])
     lines += _section("conventions", [f"{c['name']:<22} {c['meaning']} ({c['who']})" for c in it["conventions"]])
     return "\n".join([*lines, *_section("source", [it["source"]])])
+
+
+def _wrapped(text, indent):
+    return textwrap.fill(text, 110, initial_indent=indent, subsequent_indent=indent + "    ", break_long_words=False)
 
 
 def _default(row):

@@ -54,3 +54,10 @@ def test_list_and_show(capsys):
     for name in names:
         assert psi.main(["formula", "show", name]) == 0
     assert "derivation" in capsys.readouterr().out
+
+
+def test_a_formula_with_cases_reads_well(capsys):
+    psi.main(["formula", "show", "zero_state_bytes"])
+    said = capsys.readouterr().out
+    assert "zero_state_bytes = 4*num_params + 12*num_params/world_size, with stage=1" in said
+    assert max(map(len, said.splitlines())) < 160
