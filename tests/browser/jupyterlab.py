@@ -13,7 +13,7 @@ import nbformat
 from playwright.sync_api import TimeoutError as Late
 
 ROOT = Path(__file__).resolve().parents[2]
-START_S, RUN_S = 120, 180
+START_S, RUN_S, STOP_S = 120, 180, 15
 SETTINGS = {
     "--ServerApp.ip": "127.0.0.1",
     "--ServerApp.port_retries": "0",
@@ -74,6 +74,8 @@ class Lab:
 
     def open(self, page, name):
         """Show notebook `name` on `page` and wait for its kernel."""
+        # On a slow machine JupyterLab asks whether to go on loading; nothing can be clicked until it is told.
+        page.add_locator_handler(page.locator('.jp-Dialog button:has-text("Keep Waiting")'), lambda button: button.click())
         page.goto(self.address(f"lab/tree/{name}") + "&reset", wait_until="domcontentloaded")
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=START_S * 1000)
         page.wait_for_function(f"() => {IDLE}", timeout=START_S * 1000)
@@ -102,9 +104,13 @@ class Lab:
             page.request.delete(self.address(f"api/sessions/{session['id']}"), headers={"Authorization": f"token {self.token}"})
 
     def stop(self):
-        """End the server and its kernels."""
+        """End the server and its kernels, which go when it does. A server that is busy with a kernel may not hear the first signal."""
         self.process.terminate()
-        self.process.wait(30)
+        try:
+            self.process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
         self.log.close()
 
 
