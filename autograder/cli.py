@@ -72,25 +72,33 @@ def _chosen(options):
 
 
 def _build(options):
-    bank, built = Bank(options.bank), []
+    bank, built, outdated = Bank(options.bank), [], []
     for assignment in _chosen(options):
         assignment = assignment.model_copy(update={"languages": (options.lang,)}) if options.lang else assignment
         source, changed = write_source(assignment, bank, options.course)
         released = options.course / "release" / assignment.id / source.name
-        if not options.source_only and (changed or not released.exists()):
-            _release(assignment.id, options.course)
-        built.append({"assignment": assignment.id, "source": str(source), "release": str(released) if released.exists() else None})
-    return 0, built
+        outdated += [assignment.id] if changed or not released.exists() else []
+        built.append((assignment.id, source, released))
+    if outdated and not options.source_only:
+        _release(outdated, options.course)
+    rows = [{"assignment": name, "source": str(source), "release": str(r) if r.exists() else None} for name, source, r in built]
+    return 0, rows
 
 
-def _release(name, course):
-    """Have stock nbgrader make the learners' version, solutions and mark schemes taken out."""
-    command = [sys.executable, "-m", "nbgrader", "generate_assignment", name, "--force"]
+def _release(names, course):
+    """Have stock nbgrader make the learners' versions, solutions and mark schemes taken out: in one run if it is all there are."""
+    every = {path.name for path in (course / "source").iterdir()}
+    for name in ["*"] if set(names) == every else names:
+        _nbgrader(course, "generate_assignment", name, "--force")
+
+
+def _nbgrader(course, *arguments):
     # nbgrader starts alembic by name, which is beside our Python and not always on the path
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    command = [sys.executable, "-m", "nbgrader", *arguments]
     done = subprocess.run(command, cwd=course, capture_output=True, text=True, env=os.environ | {"PATH": path})
     if done.returncode:
-        raise BankError(f"nbgrader generate_assignment {name} failed:\n{done.stderr[-2000:]}")
+        raise BankError(f"nbgrader {' '.join(arguments)} failed:\n{done.stderr[-2000:]}")
 
 
 def _write_built(rows):
