@@ -26,6 +26,9 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 Arithmetic = Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, int | float) and not isinstance(v, bool) else v)]
 
 
+FAILURES = (InputError, UnitError, NotArithmetic, AmountError)  # of an amount that cannot be worked out
+
+
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -327,14 +330,22 @@ class Exercise(Strict):
 
     def _failure(self):
         """(where, what) of the first amount that cannot be worked out, or None."""
-        where = ("values",)
+        try:
+            self.amounts  # noqa: B018  evaluating is the check
+        except FAILURES as error:
+            return self._failed(), str(error)
+
+    def _failed(self):
+        """Where the first amount is that cannot be worked out."""
         try:
             found = self._values({})
-            for part in self._named_answers():
-                where = ("parts", self.parts.index(part), "answer")
+        except FAILURES:
+            return ("values",)
+        for part in self._named_answers():
+            try:
                 found[part.name] = reckon(part.answer, found)
-        except (InputError, UnitError, NotArithmetic, AmountError) as error:
-            return where, str(error)
+            except FAILURES:
+                return "parts", self.parts.index(part), "answer"
 
     def _line_faults(self, line):
         types = {part.name: part.type for part in self.parts}

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder import expression
+from autograder import expression, sandbox
 from autograder.answer import AnswerError, formula
 from autograder.assignment import how, solution
 from autograder.exercise import Exercise
@@ -242,3 +242,9 @@ def test_other_things_than_texts_and_numbers_are_refused(strange):
     assert marked(exercise("pipeline_bubble"), strange).status is Status.UNREAD
     with pytest.raises(AnswerError, match="a text in quotes"):
         formula(strange, {"P": ("num_stages",)})
+
+
+def test_a_sympy_expression_that_code_made_is_read_like_a_text():
+    code = 'from sympy import symbols, sqrt\nP, M = symbols("P M")\nx = (P - 1) / (M + P - 1) + sqrt(M) * 0'
+    (found,) = sandbox.answers([(code, ["x"])])
+    assert marked(exercise("pipeline_bubble"), found["x"]).status is Status.RIGHT
