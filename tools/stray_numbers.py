@@ -45,7 +45,6 @@ ALLOWED = [
     ("formulary/cli.py", "10**8", "where a figure is too long to be read digit by digit"),
     ("formulary/formula.py", "1e4", "where a figure is too long to be read digit by digit"),
     ("formulary/formula.py", "10**6", "how fine a fraction a float may stand for"),
-    ("formulary/quantity.py", "10**300", "where a float is about to overflow"),
     ("formulary/judge.py", "1e-9", "room for rounding at the end of a tolerance"),
 ]
 
