@@ -41,7 +41,8 @@ FOR_A_PERSON = [
     ("claims far apart", "E000-SA01", "why", "Only that. The gradients shrink.", 0),
     ("very long", "E000-SA01", "why", "Only the two moments shrink. " + "And so on and so forth. " * 200, None),
     ("other way round", "E000-SA01", "why", "The weights are 8-bit and only the moments change.", None),
-    ("both ways", "E000-TF01", "reason", "A master copy is kept, since updates get lost, yet mixed precision halves the memory.", None),
+    ("an error beside it", "E000-TF01", "reason", "An fp32 master copy, but the gradients stay in fp32 too.", 0),
+    ("on the subject only", "E000-TF01", "reason", "Memory depends on the optimizer and the gradients.", 0),
 ]
 
 
