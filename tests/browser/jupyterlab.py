@@ -74,8 +74,9 @@ class Lab:
 
     def open(self, page, name):
         """Show notebook `name` on `page` and wait for its kernel."""
-        # On a slow machine JupyterLab asks whether to go on loading; nothing can be clicked until it is told.
-        page.add_locator_handler(page.locator('.jp-Dialog button:has-text("Keep Waiting")'), lambda button: button.click())
+        # On a slow machine JupyterLab may ask something first (whether to go on loading, which kernel): nothing else can be
+        # clicked until it is told. The answer it offers is taken, and what was asked is printed.
+        page.add_locator_handler(page.locator(".jp-Dialog"), _accept)
         page.goto(self.address(f"lab/tree/{name}") + "&reset", wait_until="domcontentloaded")
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=START_S * 1000)
         page.wait_for_function(f"() => {IDLE}", timeout=START_S * 1000)
@@ -112,6 +113,11 @@ class Lab:
             self.process.kill()
             self.process.wait()
         self.log.close()
+
+
+def _accept(dialog):
+    print("asked:", dialog.first.inner_text()[:300])
+    dialog.first.locator(".jp-Dialog-footer button").last.click()
 
 
 def choose(page, menu, *items):
