@@ -20,6 +20,7 @@ import random
 import signal
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +37,7 @@ from formulary.units import ANY, BASE_UNITS, PURE, dimension, without_units
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = ROOT / "tests" / "data" / "equivalent_mutants.yaml"
 ENOUGH = 0.95
-PATIENCE = 120  # seconds a witness may take before the change counts as noticed
+PATIENCE = 300  # seconds a witness may take before the change counts as noticed; longer than any waits for a process of its own
 PROBES = 24  # points at which a change must differ somewhere
 MOST = 80  # changes tried of one formula
 
@@ -162,9 +163,13 @@ class Trial:
     only_one: bool = False
 
     def run(self):
-        """[(change, name of the witness that noticed, or None)]."""
-        timed = sorted(((self._seconds(item), item) for item in self.witnesses), key=lambda pair: pair[0])
-        return [(what, self._noticed_by(expr, [item for _, item in timed])) for what, expr in self._changed()]
+        """[(change, name of the witness that noticed, or None)]; first asked is who is quick and has noticed much so far."""
+        seconds, noticed, result = {item: self._seconds(item) for item in self.witnesses}, Counter(), []
+        for what, expr in self._changed():
+            by = self._noticed_by(expr, sorted(seconds, key=lambda item: seconds[item] / (1 + noticed[item])))
+            noticed[by] += 1
+            result.append((what, by and by.nodeid))
+        return result
 
     def _changed(self):
         found = list(mutants(self.formula).items())
@@ -180,7 +185,7 @@ class Trial:
         object.__setattr__(self.formula, "expr", expr)
         for view in ("_python", "_numpy", "_rounds", "javascript"):
             vars(self.formula).pop(view, None)
-        return next((item.nodeid for item in items if not _passes(item)), None)
+        return next((item for item in items if not _passes(item)), None)
 
 
 def _passes(item):

@@ -2,7 +2,7 @@
 
 The models are cut short. The first three were predicted before they were first run. The fourth corrected the root's formula, which
 had missed that a gradient is still referred to while the reduced shards are made; the corrected one then held on 3 and 5 ranks.
-The fifth meets the loss with more than one sequence.
+The fifth meets the loss with more than one sequence, the sixth the root on an odd number of ranks.
 """
 
 import pytest
@@ -17,6 +17,7 @@ CONFIGURATIONS = [
     (LOSS, {"model": "Llama 3 8B", "num_layers": 5, "ranks": 7}),
     (ROOT, {"model": "Llama 3 8B", "num_layers": 8, "ranks": 2, "seq_length": 2048, "micro_batch": 2}),
     (LOSS, {"model": "Llama 3 8B", "num_layers": 5, "ranks": 7, "seq_length": 4096, "micro_batch": 2}),
+    (ROOT, {"model": "Llama 3 8B", "num_layers": 8, "ranks": 3, "seq_length": 4128}),
 ]
 
 
