@@ -81,9 +81,8 @@ class Formula:
 
     def accept(self, values, *, extra=False):
         """`values` checked and completed by the conventions' defaults. With `extra`, other names are let through."""
-        unknown = [] if extra else [name for name in values if name not in self.inputs]
-        if unknown:
-            raise InputError(f"{self.name} takes no {unknown[0]!r}{nearest(unknown[0], self.inputs)}; {self._wants()}")
+        for name in () if extra else values:
+            self._input(name)
         values = {**self.defaults, **{k: v for k, v in values.items() if k in self.inputs}}
         missing = [name for name in self.inputs if name not in values]
         if missing:
@@ -97,7 +96,10 @@ class Formula:
         for names, holds, words in self._relations:
             given = {name: values[name] for name in names}
             if not np.all(holds(**given)):
-                raise InputError(f"{self.name}: {words}, but {', '.join(f'{name} is {value}' for name, value in given.items())}")
+                raise self._nonsense(words, given)
+
+    def _nonsense(self, words, values):
+        return InputError(f"{self.name}: {words}, but {', '.join(f'{name} is {value}' for name, value in values.items())}")
 
     def _refuse_shapes(self, values):
         shapes = {name: value.shape for name, value in values.items() if isinstance(value, np.ndarray)}
@@ -172,14 +174,12 @@ class Formula:
         left = [(relation.subs(filled), words) for relation, words in self.valid]
         for relation, words in left:
             if relation == sp.false:
-                raise InputError(f"{self.name}: {words}, but {', '.join(f'{name} is {value}' for name, value in known.items())}")
+                raise self._nonsense(words, known)
         return tuple((relation, words) for relation, words in left if relation != sp.true)
 
     def _accept_some(self, values):
-        unknown = [name for name in values if name not in self.inputs]
-        if unknown:
-            raise InputError(f"{self.name} takes no {unknown[0]!r}{nearest(unknown[0], self.inputs)}; {self._wants()}")
-        return {name: self.inputs[name].accept(value) for name, value in values.items()}
+        inputs = {name: self._input(name) for name in values}
+        return {name: inputs[name].accept(value) for name, value in values.items()}
 
     def under(self, *alternatives):
         """The formula with conventions chosen: `state_bytes.under("fp32_adam")`; an alternative may be another formula."""
