@@ -34,8 +34,8 @@ def load_all():
     return FORMULAS
 
 
-def formula(name):
-    """The formula of that name. Raises InputError with the nearest names if there is none.
+def find(name):
+    """The formula of that name, or None.
 
     Subjects are imported one after the other and only until one defines it, so the first chapters start quickly.
     """
@@ -43,7 +43,13 @@ def formula(name):
         if name in FORMULAS:
             break
         importlib.import_module(f"formulary.{subject}")
-    if name not in FORMULAS:
+    return FORMULAS.get(name)
+
+
+def formula(name):
+    """The formula of that name. Raises InputError with the nearest names if there is none."""
+    found = find(name)
+    if found is None:
         hint = nearest(name, FORMULAS) or "; `psi formula list` names them all"
         raise InputError(f"no formula is called {name!r}{hint}")
-    return FORMULAS[name]
+    return found

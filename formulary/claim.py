@@ -4,8 +4,8 @@ import string
 from dataclasses import dataclass
 
 from . import amounts
-from .catalogue import load_all
-from .formula import Formula
+from .catalogue import find
+from .formula import FORMULAS, Formula
 from .quantity import InputError, look_up
 from .spelling import nearest
 
@@ -39,9 +39,9 @@ class Claim:
         if name in values and name not in self.formulas:
             quantity = look_up(name)
             return amounts.write(quantity.accept(values[name]), quantity.unit, scale=scale)
-        if name not in self.formulas and name not in load_all():
-            raise InputError(f"nothing fills {{{name}}} in {self.sentence!r}{nearest(name, [*values, *load_all()])}")
-        formula: Formula = self.formulas.get(name) or load_all()[name]
+        formula: Formula | None = self.formulas.get(name) or find(name)
+        if formula is None:
+            raise InputError(f"nothing fills {{{name}}} in {self.sentence!r}{nearest(name, [*values, *FORMULAS])}")
         return amounts.write(formula(**formula.accept(values, extra=True)), formula.unit, scale=scale)
 
 
