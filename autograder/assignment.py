@@ -228,12 +228,17 @@ def _line_cell(exercise, line, languages):
     return _cell(new_markdown_cell, name, source, task=True, locked=True, points=line.points)
 
 
+def worth(line, languages):
+    """What a reason may say, with the points for it; what contradicts the line earns none."""
+    for claim in line.claims:
+        yield f"{points(claim.points, languages)}: {claim.says.say(languages)}"
+    for claim in line.contradictions:
+        yield f"{points(0, languages)}: {claim.says.say(languages)}"
+
+
 def _scheme(exercise, line, languages):
     """What a person needs to mark the line: the criterion, the claims with their points, a model answer."""
     yield f"- {line.criterion.say(languages)}"
-    for claim in line.claims:
-        yield f"- {points(claim.points, languages)}: {claim.says.say(languages)}"
-    for claim in line.contradictions:
-        yield f"- {points(0, languages)}: {claim.says.say(languages)}"
+    yield from (f"- {said}" for said in worth(line, languages))
     for name in line.parts:
         yield "\n> " + exercise.part(name).answer.say(languages, join="\n>\n> ")

@@ -1,6 +1,6 @@
 """Worked solutions and marking notes of an assignment, as one Markdown document for those who mark; never part of a release."""
 
-from .assignment import COURSE, as_written, heading, points, question
+from .assignment import COURSE, as_written, heading, points, question, worth
 from .exercise import Text
 
 WORDS = {
@@ -69,10 +69,7 @@ def _line(exercise, line, languages):
     yield f"    - {line.criterion.say(languages)}"
     if any(exercise.sources(part) for part in map(exercise.part, line.parts) if part.type == "number"):
         yield f"    - {WORDS['carry'].say(languages).replace('{carry}', f'{line.carry:.0%}')}"
-    for claim in line.claims:
-        yield f"    - {points(claim.points, languages)}: {claim.says.say(languages)}"
-    for claim in line.contradictions:
-        yield f"    - {points(0, languages)}: {claim.says.say(languages)}"
+    yield from (f"    - {said}" for said in worth(line, languages))
 
 
 def _mistakes(exercise, languages):
