@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from playwright.sync_api import sync_playwright
 
 from tools import machine
 
+BROWSER_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 OFFLINE = Path(__file__).parent / "offline"
 
 # how long a call takes on a busy machine says nothing about what it returns
@@ -19,6 +21,15 @@ settings.load_profile("unhurried")
 def chromium():
     """The path of Chromium; where there is none the test fails and says how to install it."""
     return machine.program("chromium")
+
+
+@pytest.fixture(scope="session")
+def browser(chromium):
+    """Chromium, one for all tests (a process drives only one Playwright); every page gets a context of its own."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=BROWSER_ARGUMENTS)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,9 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import sync_playwright
 
 from tests.browser.jupyterlab import Lab
 
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 BARE = (Path(__file__).parent / "bare.js").read_text()
 # JupyterLab's own values, so that an explorer without JupyterLab can be looked at in either theme
 VARIABLES = ("--jp-ui-font-color1", "--jp-layout-color0", "--jp-layout-color1", "--jp-border-color1")
@@ -16,15 +14,6 @@ THEMES = {"light": ("#000000de", "#fff", "#fff", "#bdbdbd"), "dark": ("#fff", "#
 PAGE = """<!doctype html><html lang="en"><head><title>explorer</title>
 <style>:root { %s } body { background: var(--jp-layout-color0); color: var(--jp-ui-font-color1) }</style>
 </head><body><main><h1>An explorer</h1><div id="place"></div></main></body></html>"""
-
-
-@pytest.fixture(scope="session")
-def browser(chromium):
-    """Chromium, for the whole session; every page gets a context of its own."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

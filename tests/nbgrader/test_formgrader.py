@@ -1,11 +1,9 @@
 """The formgrader: the manual queue with proposals, mark schemes and comments, and its own autograde button."""
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from autograder.assignment import load_assignment
 from autograder.bank import Bank
-from tests.browser.conftest import ARGUMENTS
 from tests.browser.jupyterlab import Lab
 from tests.nbgrader.course import PS
 
@@ -27,13 +25,11 @@ def lab(course):
 
 
 @pytest.fixture(scope="module")
-def page(chromium, lab):
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
-        page = browser.new_page()
+def page(browser, lab):
+    with browser.new_context() as context:
+        page = context.new_page()
         page.goto(lab.address("formgrader"))
         yield page
-        browser.close()
 
 
 def submission(course, student):
