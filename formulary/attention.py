@@ -141,6 +141,30 @@ SWIGLU_ACTIVATION = define(
     ),
 )
 
+ACTIVATION_HEADROOM = define(
+    g.activation_headroom_bytes,
+    conventions=(SCORES,),
+    derivation=Derivation("What the model states leave free of a card", g.zero_headroom_bytes).add(
+        "less the activations of a micro-batch", -ACTIVATION.expr, g.zero_headroom_bytes - ACTIVATION.expr
+    ),
+    **_LAYER,
+)
+
+# coarser parts, for a picture: (label, names of _SAVED)
+_GROUPS = {
+    "norms": ("attention norm input", "MLP norm input"),
+    "attention": ("attention input", "queries, keys, values", "output projection input"),
+    "MLP": ("MLP input", "MLP pre-activation", "MLP activation"),
+    "dropout masks": ("attention dropout mask", "MLP dropout mask"),
+}
+_GROUPED = {
+    label: Formula(
+        g.saved_tensor_bytes, sum(_PARTS[name].expr for name in names), source=KORTHIKANTI, name=f"{label.replace(' ', '_')}_kept_bytes"
+    )
+    for label, names in _GROUPS.items()
+}
+ACTIVATION_GROUPS = Ledger("activations of one micro-batch", _GROUPED | {"scores": SCORE_ACTIVATION}, ACTIVATION)
+
 # --- doubling the sequence ---------------------------------------------------------------------------------------------
 
 SCORE_SHARE = define(
@@ -249,6 +273,19 @@ CHECKPOINT_PEAK = define(
         2 * BYTE * RESIDUAL_ELEMENTS * g.num_segments + g.num_layers / g.num_segments * g.layer_activation_bytes,
     ),
     valid=((g.num_segments <= g.num_layers, "a segment has a layer at least"),),
+    **_SEGMENT,
+)
+
+SEGMENTED_PEAK = define(
+    g.checkpoint_peak_bytes,
+    name="segmented_peak_bytes",
+    conventions=(SCORES,),
+    derivation=Derivation("The peak with some number of segments", CHECKPOINT_PEAK.expr).substitute(
+        "with what one layer keeps",
+        [LAYER_ACTIVATION],
+        2 * BYTE * RESIDUAL_ELEMENTS * g.num_segments + g.num_layers / g.num_segments * LAYER_ACTIVATION.expr,
+    ),
+    valid=CHECKPOINT_PEAK.valid,
     **_SEGMENT,
 )
 

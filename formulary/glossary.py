@@ -127,6 +127,14 @@ kept_input_bytes = quantity("kept_input_bytes", r"M_{\mathrm{kept}}", BYTE, "lay
 full_recompute_peak_bytes = quantity(
     "full_recompute_peak_bytes", r"M_{\mathrm{full}}", BYTE, "layer inputs and one rebuilt layer", (0, 10**12)
 )
+activation_headroom_bytes = quantity(
+    "activation_headroom_bytes",
+    r"\Delta M_{\mathrm{act}}",
+    BYTE,
+    "memory that neither model states nor activations need",
+    (0, 2 * 10**11),
+    least=-math.inf,
+)
 recomputed_share = quantity("recomputed_share", r"\varphi", PURE, "share of the forward pass that is computed again", most=1)
 recompute_growth = quantity("recompute_growth", r"C/C_0", PURE, "growth of a step's FLOP through recomputation", (1, 4 / 3))
 selective_overhead = quantity("selective_overhead", r"\varphi_{\mathrm{sel}}", PURE, "extra FLOP of a step that rebuilds only the scores")

@@ -33,7 +33,12 @@ def score_bytes(**options):
 
 
 @pytest.mark.witness(
-    "activation_bytes", "layer_activation_bytes", "linear_activation_bytes", "score_activation_bytes", "saved_tensor_bytes"
+    "activation_bytes",
+    "activation_headroom_bytes",
+    "layer_activation_bytes",
+    "linear_activation_bytes",
+    "score_activation_bytes",
+    "saved_tensor_bytes",
 )
 @pytest.mark.parametrize("layers", [1, 3])
 def test_saved_tensors_of_blocks(layers):
@@ -43,6 +48,9 @@ def test_saved_tensors_of_blocks(layers):
     assert scores + rest == formula("activation_bytes")(num_layers=layers, **SHAPE)
     assert (scores + rest) / layers == formula("layer_activation_bytes")(**SHAPE)
     assert rest == formula("activation_bytes")(num_layers=layers, bytes_per_score=0, **SHAPE)
+    room = bytearray(2**22)
+    left = len(room) - scores - rest
+    assert left == formula("activation_headroom_bytes")(zero_headroom_bytes=len(room), num_layers=layers, **SHAPE)
 
 
 def kept_by(run, *shapes):
@@ -172,7 +180,7 @@ def divisors(number):
     return [i for i in range(1, number + 1) if number % i == 0]
 
 
-@pytest.mark.witness("checkpoint_peak_bytes", "best_segments", "unit_cost_segments")
+@pytest.mark.witness("checkpoint_peak_bytes", "segmented_peak_bytes", "best_segments", "unit_cost_segments")
 def test_segments_event_by_event():
     layers = 720
     one = {"seq_length": 2048, "micro_batch": 1, "hidden_size": 128}
@@ -180,6 +188,8 @@ def test_segments_event_by_event():
     peaks = {n: rebuilt_peak(layers, n, checkpoint_size, layer_size) for n in divisors(layers)}
     for segments, peak in peaks.items():
         assert peak == formula("checkpoint_peak_bytes")(num_layers=layers, num_segments=segments, layer_activation_bytes=layer_size, **one)
+        alike = {"num_layers": layers, "num_segments": segments, "num_heads": 1, "bytes_per_score": 0}
+        assert peak == formula("segmented_peak_bytes")(**alike, **one)
     best = formula("best_segments")(num_layers=layers, num_heads=1, bytes_per_score=0, seq_length=2048, hidden_size=128)
     assert min(peaks, key=peaks.get) == min(peaks, key=lambda n: abs(np.log(n / best)))
     units = {n: rebuilt_peak(layers, n, 1, 1) for n in divisors(layers)}
