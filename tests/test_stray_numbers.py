@@ -133,6 +133,13 @@ def test_definitions_in_lessons(code):
     assert found(in_lesson, f'# %% tags=["definition"]\n{code}\n') == []
 
 
+@pytest.mark.parametrize(
+    ("code", "strays"), [("x = query @ key / scale", 0), ("x = 16 * num_params", 1), ("x = layer - num_params / 2", 1)]
+)
+def test_what_a_definition_may_calculate_with(code, strays):
+    assert len(found(in_lesson, f'# %% tags=["definition"]\n{code}\n')) == strays
+
+
 def test_a_stray_names_its_place():
     stray = stray_numbers.Stray("chapters/01_memory.py", 7, "80 GB", stray_numbers.TYPED)
     assert str(stray).startswith("chapters/01_memory.py:7: 80 GB: ")

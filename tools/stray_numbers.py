@@ -8,7 +8,7 @@ The rules, each with the reason it gives:
   compute it. The first cell may say how many minutes the lesson takes. A bare count such as `num_params="7B"` in
   code is a question the reader asks, not a fact.
 - In lessons, `def`, `class` and `lambda` need a cell tagged `definition` (the definition is the lesson), and arithmetic
-  is a formula.
+  is a formula, except on what a definition calculates with and the glossary does not name: tensors.
 - In explorers, autograder and labs, multiplying, dividing or raising something named like a quantity of the glossary
   is a formula. Jobs of labs are exempt: they are the real thing, which the formulas are held against.
 """
@@ -126,7 +126,7 @@ def in_javascript(source):
 def in_lesson(source):
     """Strays of a lesson's source, code and prose."""
     tree = ast.parse(source)
-    code = [*_big_numbers(tree, source), *_typed_in_strings(tree), *_arithmetic(tree), *_definitions(tree, source)]
+    code = [*_big_numbers(tree, source), *_typed_in_strings(tree), *_arithmetic(tree, source), *_definitions(tree, source)]
     return [*code, *_typed_in_prose(source)]
 
 
@@ -207,9 +207,11 @@ def _typed(text):
     return [match.group() for match in AMOUNT_IN_TEXT.finditer(text)]
 
 
-def _arithmetic(tree):
+def _arithmetic(tree, source):
+    tagged = _tagged(source)
+    yield from ((line, text, why) for line, text, why in _scaled_quantities(tree) if line in tagged)
     for node in ast.walk(tree):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ARITHMETIC) and not _is_text(node.left):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ARITHMETIC) and not _is_text(node.left) and node.lineno not in tagged:
             yield node.lineno, ast.unparse(node), A_FORMULA
 
 
@@ -218,10 +220,15 @@ def _is_text(node):
 
 
 def _definitions(tree, source):
-    tagged = {line for line, _, _, header in _lines_by_cell(source) if re.search(r"tags=.*definition", header)}
+    tagged = _tagged(source)
     for node in ast.walk(tree):
         if isinstance(node, DEFINITIONS) and node.lineno not in tagged:
             yield node.lineno, getattr(node, "name", "lambda"), A_DEFINITION
+
+
+def _tagged(source):
+    """The lines of the cells in which the definition is the lesson."""
+    return {line for line, _, _, header in _lines_by_cell(source) if re.search(r"tags=.*definition", header)}
 
 
 def _typed_in_prose(source):
