@@ -1,6 +1,15 @@
 """Explorers of what a forward pass leaves behind for the backward pass."""
 
-from formulary.attention import ACTIVATION, ACTIVATION_GROUPS, ACTIVATION_HEADROOM, FULL_RECOMPUTE_PEAK, LINEAR_ACTIVATION, SEGMENTED_PEAK
+from formulary.attention import (
+    ACTIVATION,
+    ACTIVATION_GROUPS,
+    ACTIVATION_HEADROOM,
+    FULL_RECOMPUTE_PEAK,
+    KEPT_INPUT,
+    LINEAR_ACTIVATION,
+    RECOMPUTE_GROWTH,
+    SEGMENTED_PEAK,
+)
 from formulary.hardware import GPUS
 from formulary.shapes import MODELS
 
@@ -74,5 +83,6 @@ def recompute_explorer(
         "rebuild a layer at a time": FULL_RECOMPUTE_PEAK,
     }
     view = Curve(curves, controls[1], "activations at the peak", limit="zero_headroom_bytes", limit_label="room", log=(True, True))
-    title = "What recomputing saves"
-    return Explorer(ACTIVATION, controls, view, title=title, presets=presets, made_by="explorers.recompute_explorer")
+    title, fixed = "What recomputing saves", {"recomputed_share": 1}
+    subject = [ACTIVATION, KEPT_INPUT, RECOMPUTE_GROWTH]
+    return Explorer(subject, controls, view, title=title, presets=presets, fixed=fixed, made_by="explorers.recompute_explorer")

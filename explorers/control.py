@@ -4,10 +4,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import sympy as sp
 import traitlets
 
 from formulary import Convention, InputError, Quantity, look_up
 from formulary.amounts import write
+from formulary.units import PURE, without_units
 
 # The round figures of one decade, in steps of some 5 to 12 %; the sizes that models come in are among them.
 ROUND = (1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.75, 2, 2.2, 2.4, 2.7, 3, 3.4, 3.7, 4, 4.5, 5, 5.5, 6, 6.5, 7, 7.5, 8, 9)
@@ -63,7 +65,8 @@ class Slider:
     def spec(self):
         """What the front end needs to know, as JSON values."""
         q = self.quantity
-        bounds = {"least": q.least, "most": None if q.most == math.inf else q.most, "whole": bool(q.symbol.is_integer)}
+        least, most = (end if math.isfinite(end) else None for end in (q.least, q.most))
+        bounds = {"least": least, "most": most, "whole": bool(q.symbol.is_integer)}
         return {"kind": "slider", "name": self.name, "label": self.title, "unit": str(q.unit), "stops": self.stops, **bounds}
 
 
@@ -82,6 +85,51 @@ def _doubling(low, high):
 
 
 STOPS = {"linear": _linear, "log": _log, "doubling": _doubling}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a picture that moves, from 0 to `most`: a slider with a button that plays it.
+
+    most: a number, or an expression over quantities, where `span` is the most it can be; pace: milliseconds to a step.
+    It is no quantity of the glossary: views and their rules know it by its name.
+    """
+
+    name: str
+    label: str
+    most: object
+    value: int = 0
+    span: int = 0
+    pace: int = 400
+
+    @property
+    def stops(self):
+        return list(range((self.span or int(self.most)) + 1))
+
+    @property
+    def start(self):
+        return self.value
+
+    @property
+    def expressions(self):
+        """The expression of its end, by the key under which the front end has it too."""
+        return {f"most {self.name}": without_units(sp.sympify(self.most))} if self.span else {}
+
+    def settle(self, value):
+        """`value` as a whole step; raises InputError if it is none."""
+        if isinstance(value, bool) or not isinstance(value, int | float) or value not in self.stops:
+            raise InputError(f"{self.name} is {value!r}; it must be a whole number from 0 to {self.stops[-1]}")
+        return int(value)
+
+    def gives(self, value):
+        """The value under its name; the explorer keeps it within `most`."""
+        return {self.name: value}
+
+    def spec(self):
+        """What the front end needs to know, as JSON values."""
+        up_to = next(iter(self.expressions), None)
+        shown = {"label": self.label, "unit": str(PURE), "stops": self.stops, "pace": self.pace}
+        return {"kind": "step", "name": self.name, "whole": True, "upTo": up_to, **shown}
 
 
 @dataclass(frozen=True)

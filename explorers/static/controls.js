@@ -1,6 +1,6 @@
 // The native inputs of one control. `settings` is where they read and write; each returns { row, show }.
 
-const CONTROLS = { slider: sliderControl, choice: choiceControl };
+const CONTROLS = { slider: sliderControl, step: stepControl, choice: choiceControl };
 
 function nearestStop(stops, value) {
   let best = 0;
@@ -62,10 +62,51 @@ function sliderControl(control, settings, id) {
   return { row: element("div", { class: "psi-row" }, label, box, range, fault), show };
 }
 
+// A step of a picture that moves: a slider as long as the picture has steps, and a button that plays them.
+function stepControl(control, settings, id) {
+  const { name, unit, pace } = control;
+  const label = element("label", { for: id }, capital(control.label));
+  const range = element("input", { type: "range", id, min: 0, step: 1, "data-name": name });
+  const button = element("button", { type: "button", class: "psi-play" });
+  const most = () => (control.upTo ? EXPRESSIONS[control.upTo](settings.state()) : control.stops.at(-1));
+  let timer = null;
+  const show = () => {
+    const value = Math.min(settings.get(name), most());
+    range.max = most();
+    range.value = value;
+    range.setAttribute("aria-valuetext", `${write(value, unit)} of ${write(most(), unit)}`);
+    range.style.setProperty("--psi-done", `${(100 * value) / most()}%`);
+    button.textContent = timer ? "❚❚ pause" : "▶ play";
+  };
+  const stop = () => {
+    clearInterval(timer);
+    timer = null;
+  };
+  const advance = () => {
+    const next = Math.min(settings.get(name), most()) + 1;
+    if (next >= most() || !button.isConnected) stop();
+    settings.set({ [name]: Math.min(next, most()) });
+    show();
+  };
+  button.addEventListener("click", () => {
+    if (timer) stop();
+    else {
+      if (settings.get(name) >= most()) settings.set({ [name]: 0 });
+      timer = setInterval(advance, pace);
+    }
+    show();
+  });
+  range.addEventListener("input", () => {
+    stop();
+    settings.set({ [name]: Number(range.value) });
+  });
+  return { row: element("div", { class: "psi-row" }, label, button, range), show };
+}
+
 // A value as the quantity takes it, or NaN: whole where it counts something, inside its bounds.
 function accepted({ whole, least, most }, value) {
   const settled = whole ? Math.round(value) : value;
-  return settled >= least && settled <= (most ?? Infinity) && Number.isFinite(settled) ? settled : NaN;
+  return settled >= (least ?? -Infinity) && settled <= (most ?? Infinity) && Number.isFinite(settled) ? settled : NaN;
 }
 
 function refusal(control, text) {

@@ -1,6 +1,7 @@
 """An explorer without a front end: its traits, its numbers, its print."""
 
 import io
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -165,6 +166,13 @@ def test_stops_ascend_from_end_to_end_and_are_distinct(slider, has):
     stops = slider.stops
     assert stops == sorted(set(stops)) and set(has) <= set(stops)
     assert (stops[0], stops[-1]) == (has[0], has[-1])
+
+
+def test_what_the_front_end_is_told_is_json():
+    told = explorers.activation_explorer().spec
+    room = next(control for control in told["controls"] if control["name"] == "zero_headroom_bytes")
+    assert (room["least"], room["most"]) == (None, None)
+    json.dumps(told, allow_nan=False)
 
 
 def test_an_unknown_scale_is_an_error():
