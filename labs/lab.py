@@ -14,6 +14,7 @@ from formulary import Formula, InputError, nearest
 
 from .launch import check, launch
 from .measurement import Measurement, MeasurementError
+from .picture import stacked_bars
 from .report import Report, exact, key
 
 JOBS = Path(__file__).parent / "jobs"
@@ -89,7 +90,7 @@ class Predictions(tuple):
 class Lab:
     """A question to reality. `conditions` are the defaults, `nproc` the processes; `predict(conditions)` gives Predictions.
 
-    bars: what its picture shows of a rank, in words.
+    bars: what its picture shows of a rank, in words. picture(report): the Figure that suits it.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Lab:
     predict: Callable
     nproc: int = 2
     bars: str = "kept between steps"
+    picture: Callable = stacked_bars
 
     @property
     def script(self):

@@ -11,7 +11,6 @@ from formulary import InputError, Outcome, judge, nearest
 from formulary.amounts import number, read, write
 from formulary.units import BYTE, PURE
 
-from .picture import stacked_bars
 from .table import as_html, as_markdown, as_text, pipes
 
 TOTAL = "total"
@@ -130,23 +129,28 @@ class Report:
         return {d.name: d.why for p in self.predictions for d in p.differences if d.name in found}
 
     def figure(self):
-        """A matplotlib Figure: predicted beside measured, part by part."""
-        return stacked_bars(self)
+        """A matplotlib Figure: predicted beside measured, as suits the lab."""
+        return self.lab.picture(self)
 
     def guesses(self, stated, within=0.01):
-        """What a learner stated for the total of some variants on rank 0, judged against the measurement.
+        """What a learner stated, judged against the measurement; a guess that comes true is a point.
 
-        stated: {variant: text or number of bytes, or None for no guess}.
+        stated: {name: text or number in base units, or None for no guess}, where a name is a variant, for its total on rank 0, or
+        the key of a line.
         """
-        known = {x.variant: x for x in self.totals if x.rank == 0}
+        known = {x.key: x for x in self.lines} | {x.variant: x for x in self.totals if x.rank == 0}
         for name in stated:
             if name not in known:
-                raise InputError(f"there is no total called {name!r}{nearest(name, known)}; there are {', '.join(known)}")
+                raise InputError(f"nothing measured is called {name!r}{nearest(name, known)}; there are {', '.join(known)}")
         return Guesses({name: self._guess(known[name], value, within) for name, value in stated.items() if value is not None})
+
+    def explained(self, text):
+        """Which of the differences a learner's `text` names, each a point, and what to look for in it."""
+        return Explained({name: (name.lower() in text.lower(), why) for name, why in self.differences.items()})
 
     def _guess(self, line, stated, within):
         value = read(stated, line.unit) if isinstance(stated, str) else stated
-        hint = "this is the figure on paper; here it differs by " + ", ".join(line.changes)
+        hint = "this is the figure on paper; here it differs by " + (", ".join(line.changes) or "nothing")
         return judge(value, line.measured, within=within, unit=line.unit, mistakes={"paper": line.paper}, hints={"paper": hint})
 
     # --- as a table ------------------------------------------------------------------------------------------------
@@ -213,8 +217,31 @@ class Guesses:
 
     verdicts: Mapping
 
+    @property
+    def points(self):
+        """How many came true."""
+        return sum(verdict.passed for verdict in self.verdicts.values())
+
     def _repr_markdown_(self):
         if not self.verdicts:
             return "No guess was made: write yours into the cell above and run it again."
         rows = [pipes((name, verdict.outcome.value, verdict.reason)) for name, verdict in self.verdicts.items()]
-        return "\n".join([pipes(("your guess", "verdict", "why")), pipes(["---"] * 3), *rows])
+        points = f"\n{self.points} of {len(self.verdicts)} points for the prediction."
+        return "\n".join([pipes(("your guess", "verdict", "why")), pipes(["---"] * 3), *rows, points])
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A learner's explanation: {difference: (whether it is named, why it is there)}. Whether the reason is right, a reader decides."""
+
+    found: Mapping
+
+    @property
+    def points(self):
+        """How many differences it names."""
+        return sum(named for named, _ in self.found.values())
+
+    def _repr_markdown_(self):
+        rows = [pipes((name, "yes" if named else "no", why)) for name, (named, why) in self.found.items()]
+        points = f"\n{self.points} of {len(self.found)} points for naming; as many again for reasons that say what the last column says."
+        return "\n".join([pipes(("difference", "named", "the reason to look for")), pipes(["---"] * 3), *rows, points])

@@ -82,8 +82,18 @@ def test_a_guess_is_judged(report):
     on_paper = report.guesses({"zero1": f"{x.paper} B", "ddp": None}).verdicts
     assert list(on_paper) == ["zero1"] and not on_paper["zero1"].passed
     assert "the figure on paper" in on_paper["zero1"].reason and "precision" in on_paper["zero1"].reason
+    assert report.guesses({"zero1": x.measured, "ddp": 1, "zero1/0/weights": None}).points == 1
+    line = next(x for x in report.lines if x.part == "gradients")
+    assert report.guesses({line.key: line.measured}).points == 1
     with pytest.raises(InputError, match="did you mean fsdp2"):
         report.guesses({"fsdp": 1})
+
+
+def test_an_explanation_earns_a_point_for_each_difference_it_names(report):
+    some = report.explained("Whole tensors are dealt out, and the PRECISION is another.")
+    assert some.points == 2 and report.explained("no idea").points == 0
+    assert report.explained(", ".join(report.differences)).points == len(report.differences)
+    assert all(why in some._repr_markdown_() for why in report.differences.values())
 
 
 def test_through_torchrun():
