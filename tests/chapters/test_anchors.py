@@ -1,5 +1,6 @@
 """Explorers arrive at the figures that exercises and the literature state."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def moved(explorer, preset=None, **settings):
 def test_anchor(row):
     explorer = moved(getattr(explorers, row["explorer"])(), row.get("preset"), **row.get("set", {}))
     value = explorer.evaluate(row["result"], **row.get("among", {}))
-    scale = row["reads"].partition(" ")[2]
+    scale = re.fullmatch(r"[\d.,e-]+ ?(.*)", row["reads"])[1]
     assert amounts.write(value, formula(row["result"]).unit, row.get("digits", 4), scale) == row["reads"]
 
 
