@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from .quantity import GLOSSARY, unit_of
+from .quantity import GLOSSARY, look_up, unit_of
 from .units import BASE_UNITS, dimension, without_units
 
 BRANCHING = (sp.Piecewise, sp.Max, sp.Min, sp.Abs, sp.ceiling, sp.floor, sp.Mod)
@@ -120,6 +120,12 @@ class Derivation:
         if not same(left, right):
             raise DerivationError(f"{because!r}: {symbol} = {expr} is no root, it makes one side {left} and the other {right}")
         return self._then(because, expr, expr, lambda: f"{operation()}, solved for ${tex(symbol)}$")
+
+    def given(self, **values):
+        """The same steps with some quantities filled in, units and all; the words then say alone what was done."""
+        filled = {look_up(name).symbol: sp.nsimplify(look_up(name).accept(value)) * look_up(name).unit for name, value in values.items()}
+        *before, last = (Step(step.because, step.expr.subs(filled)) for step in self.steps)
+        return Derivation(last, None, before=before)
 
     def _then(self, because, stated, follows, operation):
         stated = sp.sympify(stated)

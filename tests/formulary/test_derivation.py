@@ -6,6 +6,7 @@ import sympy as sp
 from formulary import Derivation, DerivationError, UnitError, load_all
 from formulary import glossary as g
 from formulary.derivation import limit, same
+from formulary.memory import ZERO_STATE
 from formulary.units import BYTE, without_units
 
 S, k, N = g.message_bytes, g.world_size, g.num_params
@@ -117,3 +118,10 @@ def test_powers_and_stated_roots():
 def test_a_step_says_what_was_done():
     steps = Derivation("one side", N).multiply("and the other", N, N**2).steps
     assert [step.operation for step in steps] == ["", r"times $\Psi$"]
+
+
+def test_steps_with_numbers_in_them_are_the_steps_of_the_formula_with_them():
+    steps = ZERO_STATE.derivation.given(stage=3, **ZERO_STATE.defaults)
+    assert [step.because for step in steps.steps] == [step.because for step in ZERO_STATE.derivation.steps]
+    by_stage = [ZERO_STATE.by_convention().given(stage=stage).expr for stage in range(4)]
+    assert all(same(step.expr, expr) for step, expr in zip(steps.steps, by_stage, strict=True))
