@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from formulary import Formula, InputError, nearest
+from formulary.units import PURE
 
 from .launch import check, launch
 from .measurement import Measurement, MeasurementError
@@ -33,6 +34,25 @@ class Estimate:
     def __str__(self):
         return self.formula.worked_text(**self.values)
 
+    @property
+    def unit(self):
+        return self.formula.unit
+
+
+@dataclass(frozen=True)
+class Sure:
+    """A value that follows without a formula, such as no difference at all between two runs; `why` says how."""
+
+    value: float
+    why: str
+    unit: object = PURE
+
+    def __call__(self):
+        return self.value
+
+    def __str__(self):
+        return self.why
+
 
 def estimate(formula, **values):
     """The formula at those of `values` that it takes."""
@@ -54,14 +74,18 @@ class Difference:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What `part` (of `variant`, on `rank`) will measure, and the `differences` that lead there from the paper's figure."""
+    """What `part` (of `variant`, on `rank`) will measure, and the `differences` that lead there from the paper's figure.
+
+    judged: whether it can be off. Times vary from run to run and machine to machine: they are shown beside the formula's and not judged.
+    """
 
     part: str
-    estimate: Estimate
+    estimate: Estimate | Sure
     variant: str = ""
     rank: int | None = None
     differences: tuple = ()
     within: float = 0.0
+    judged: bool = True
 
     @property
     def key(self):
@@ -80,7 +104,7 @@ class Predictions(tuple):
     def rows(self):
         """(key, value, working) as text, of those that are not zero."""
         values = [(prediction, prediction.estimate()) for prediction in self]
-        return [(p.key, exact(value, p.estimate.formula.unit), str(p.estimate)) for p, value in values if value]
+        return [(p.key, exact(value, p.estimate.unit), str(p.estimate)) for p, value in values if value]
 
     def _repr_markdown_(self):
         return "\n".join(["| prediction | | worked out |", "|---|--:|---|", *(f"| {a} | {b} | `{c}` |" for a, b, c in self.rows())])
@@ -91,6 +115,8 @@ class Lab:
     """A question to reality. `conditions` are the defaults, `nproc` the processes; `predict(conditions)` gives Predictions.
 
     bars: what its picture shows of a rank, in words. picture(report): the Figure that suits it.
+    later(conditions, numbers): predictions that take something measured, such as how fast a product is, as given.
+    restarts(conditions): how often the job is started again when one of its ranks dies.
     """
 
     name: str
@@ -101,6 +127,8 @@ class Lab:
     nproc: int = 2
     bars: str = "kept between steps"
     picture: Callable = stacked_bars
+    later: Callable = lambda conditions, numbers: ()
+    restarts: Callable = lambda conditions: 0
 
     @property
     def script(self):
@@ -132,9 +160,10 @@ class Lab:
         predictions = self.predictions(nproc, **given)
         words = [f"{name}={conditions[name]}" for name in self.conditions]
         options = {"launcher": launcher, "device": conditions["device"], "timeout": timeout, "port": port, "progress": progress}
+        options["restarts"] = self.restarts(conditions)
         run = launch(self.script, nproc, words, **options)
         measurement = Measurement.of(run.measurement) if run.measurement else None
-        return Report(self, conditions, predictions, measurement, run.failure, run.command)
+        return self._report(conditions, predictions, measurement, run.failure, run.command)
 
     def report(self, measurement):
         """The report on a measurement taken elsewhere."""
@@ -142,7 +171,11 @@ class Lab:
             raise MeasurementError(f"a measurement of lab {measurement.lab!r}, not of {self.name!r}")
         known = {name: value for name, value in measurement.conditions.items() if name in self.conditions}
         nproc = measurement.conditions["world_size"]
-        return Report(self, measurement.conditions, self.predictions(nproc, **known), measurement)
+        return self._report(measurement.conditions, self.predictions(nproc, **known), measurement)
+
+    def _report(self, conditions, predictions, measurement, *how):
+        later = self.later(conditions, measurement.numbers) if measurement else ()
+        return Report(self, conditions, Predictions([*predictions, *later]), measurement, *how)
 
 
 def _like(default, name, value):

@@ -42,10 +42,11 @@ class Run:
     failure: str = ""
 
 
-def launch(job, nproc=2, args=(), *, timeout=120, launcher="auto", device="cpu", port=None, progress=None):
+def launch(job, nproc=2, args=(), *, timeout=120, launcher="auto", device="cpu", port=None, progress=None, restarts=0):
     """Run the script `job` on `nproc` processes with the command line `args`; returns a Run, however it went.
 
     timeout: seconds until the job counts as hanging. progress: called with (seconds, what rank 0 last said).
+    restarts: how often all ranks are started again when one has failed.
     Raises LaunchError where nothing can be started: no such job, nproc below 1, too few GPUs, a port in use.
     """
     check(job, nproc, launcher, device, port)
@@ -53,14 +54,15 @@ def launch(job, nproc=2, args=(), *, timeout=120, launcher="auto", device="cpu",
     log_dir, args = Path(tempfile.mkdtemp(prefix="psi-lab-")), [str(arg) for arg in args]
     started, process = time.monotonic(), None
     try:
-        process = start(Path(job).resolve(), args, nproc, environment(nproc, device, port or free_port()), log_dir)
+        env = environment(nproc, device, port or free_port()) | {"JOB_FOLDER": str(log_dir)}
+        process = start(Path(job).resolve(), args, nproc, env, log_dir, restarts)
         failure = _watch(process, log_dir, timeout, progress or progress_line())
     except ServerDied as death:
         failure = str(death)
     finally:
         if process:
             process.stop()
-    return _finished(command(job, nproc, args), log_dir, time.monotonic() - started, failure)
+    return _finished(command(job, nproc, args, restarts), log_dir, time.monotonic() - started, failure)
 
 
 def check(job, nproc, launcher, device, port):
@@ -126,11 +128,12 @@ def environment(nproc, device, port):
     return shared | ({"GLOO_SOCKET_IFNAME": loopback} if device == "cpu" else {})
 
 
-def command(job, nproc, args):
+def command(job, nproc, args, restarts=0):
     """The line that starts the same job by hand."""
     path = Path(job).resolve()
     shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
-    return shlex.join(["torchrun", "--nproc-per-node", str(nproc), str(shown), *args])
+    again = ["--max-restarts", str(restarts)] if restarts else []
+    return shlex.join(["torchrun", "--nproc-per-node", str(nproc), *again, str(shown), *args])
 
 
 # --- while it runs -----------------------------------------------------------------------------------------------

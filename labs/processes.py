@@ -31,10 +31,10 @@ MARK = "SIXTEEN_PSI_RUN"
 class Torchrun:
     """A job under torchrun. Its ranks live in sessions of their own, so they are told by a mark in their environment."""
 
-    def __init__(self, script, args, nproc, env, log_dir):
+    def __init__(self, script, args, nproc, env, log_dir, restarts):
         self.log, self.mark = log_dir / "agent.log", uuid.uuid4().hex
         place = ["--nproc-per-node", str(nproc), "--master-addr", env["MASTER_ADDR"], "--master-port", env["MASTER_PORT"]]
-        logs = ["--log-dir", str(log_dir), "--redirects", "3", "--max-restarts", "0"]
+        logs = ["--log-dir", str(log_dir), "--redirects", "3", "--max-restarts", str(restarts)]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", f"{__package__}.agent", *place, *logs, str(script), *args],
@@ -138,21 +138,29 @@ _server = _Server()
 
 
 class Forked:
-    """A job whose ranks are forked by the server."""
+    """A job whose ranks are forked by the server, as often again as `restarts` says; each attempt has its own folder of logs."""
 
-    def __init__(self, script, args, nproc, env, log_dir):
+    def __init__(self, script, args, nproc, env, log_dir, restarts):
         _server.busy.acquire()
-        self.ended = None
+        self.ended, self.attempt, self.restarts = None, 0, restarts
+        self.request = {"script": str(script), "args": args, "nproc": nproc, "env": env, "log_dir": str(log_dir)}
         try:
-            _server.ask({"script": str(script), "args": args, "nproc": nproc, "env": env, "log_dir": str(log_dir)})
+            self._ask()
         except BaseException:
             _server.busy.release()
             raise
+
+    def _ask(self):
+        env = self.request["env"] | {"TORCHELASTIC_RESTART_COUNT": str(self.attempt)}
+        _server.ask(self.request | {"env": env, "log_dir": f"{self.request['log_dir']}/attempt_{self.attempt}"})
 
     def poll(self):
         if self.ended is None and _server.answered():
             self.ended = {"rank": None, "code": 1}
             self.ended = _server.answer()
+            if self.ended["code"] and self.attempt < self.restarts:
+                self.attempt, self.ended = self.attempt + 1, None
+                self._ask()
         return self.ended
 
     def stop(self):

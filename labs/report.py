@@ -30,10 +30,16 @@ class Line:
     unit: object = PURE
     within: float = 0.0
     changes: Mapping = field(default_factory=dict)
+    judged: bool = True
 
     @cached_property
     def verdict(self):
         return judge(self.measured, self.predicted, within=self.within, unit=self.unit)
+
+    @property
+    def outcome(self):
+        """Its verdict's outcome; none where it was measured only to be shown."""
+        return self.verdict.outcome if self.judged or self.measured is None else None
 
     @property
     def key(self):
@@ -68,9 +74,10 @@ def line(prediction, numbers):
         predicted,
         numbers.get(prediction.key),
         stages[0],
-        prediction.estimate.formula.unit,
+        prediction.estimate.unit,
         prediction.within,
         {name: change for name, change in changes.items() if change},
+        prediction.judged,
     )
 
 
@@ -110,17 +117,18 @@ class Report:
     @property
     def outcome(self):
         """BROKEN if something could not be measured, FAILED if a prediction was off, else PASSED."""
-        found = {x.verdict.outcome for x in self.lines}
+        found = {x.outcome for x in self.lines}
         return next(outcome for outcome in (Outcome.BROKEN, Outcome.FAILED, Outcome.PASSED) if outcome in found)
 
     @property
     def reason(self):
         """The outcome in words."""
+        judged = [x for x in self.lines if x.outcome]
         if self.outcome is Outcome.PASSED:
-            return f"{len(self.lines)} of {len(self.lines)} predictions came true"
-        off = [x for x in self.lines if x.verdict.outcome is self.outcome]
+            return f"{len(judged)} of {len(judged)} predictions came true"
+        off = [x for x in judged if x.outcome is self.outcome]
         first = f"{off[0].key}: {off[0].verdict.reason}"
-        return self.failure or f"{len(off)} of {len(self.lines)} predictions {self.outcome.value}, first {first}"
+        return self.failure or f"{len(off)} of {len(judged)} predictions {self.outcome.value}, first {first}"
 
     @property
     def differences(self):
@@ -186,7 +194,7 @@ class Report:
     def as_json(self):
         """Everything in it as plain data."""
         told = ("variant", "rank", "part", "predicted", "measured", "paper", "changes")
-        lines = [{name: getattr(x, name) for name in told} | {"verdict": x.verdict.outcome.value} for x in [*self.lines, *self.totals]]
+        lines = [{name: getattr(x, name) for name in told} | {"verdict": _verdict(x)} for x in [*self.lines, *self.totals]]
         verdict = {"outcome": self.outcome.value, "reason": self.reason}
         return {"lab": self.lab.name, **verdict, "conditions": dict(self.conditions), "lines": lines}
 
@@ -197,8 +205,12 @@ def _row(alike):
     changes = ", ".join(f"{name} {'+' if change > 0 else '−'}{exact(abs(change), it.unit)}" for name, change in it.changes.items())
     ratio = "–" if math.isnan(it.verdict.ratio) else f"{it.verdict.ratio:.6g}"
     measured = "not measured" if it.measured is None else exact(it.measured, it.unit)
-    figures = (exact(it.predicted, it.unit), measured, ratio, it.verdict.outcome.value, exact(it.paper, it.unit))
+    figures = (exact(it.predicted, it.unit), measured, ratio, _verdict(it), exact(it.paper, it.unit))
     return (what, _ranks([x.rank for x in alike]), *figures, changes)
+
+
+def _verdict(line):
+    return line.outcome.value if line.outcome else "not judged"
 
 
 def _ranks(ranks):

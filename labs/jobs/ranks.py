@@ -37,11 +37,20 @@ def together(device):
     place = torch.device(device, int(os.environ["LOCAL_RANK"])) if device == "cuda" else torch.device(device)
     if device == "cuda":
         torch.cuda.set_device(place)
-    dist.init_process_group(BACKENDS[device])
+    store, rank, world_size = next(dist.rendezvous("env://"))
+    dist.init_process_group(BACKENDS[device], store=_of_this_attempt(store), rank=rank, world_size=world_size)
     try:
         yield place
     finally:
         dist.destroy_process_group()
+
+
+def _of_this_attempt(store):
+    """A corner of the store for this start of the job.
+
+    When torchrun starts a job again, its agent keeps the store, and gloo would find the addresses of dead ranks in it.
+    """
+    return dist.PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
 
 
 def local(tensor):
@@ -60,6 +69,13 @@ def gather(value):
     everyone = [None] * dist.get_world_size()
     dist.all_gather_object(everyone, value)
     return everyone
+
+
+def alike(values):
+    """The one value that all ranks have. Raises SystemExit if theirs differ."""
+    if any(value != values[0] for value in values):
+        raise SystemExit(f"the ranks ought to measure the same, and measured {values}")
+    return values[0]
 
 
 def print_measurement(lab, conditions, numbers, started):
