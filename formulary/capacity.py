@@ -8,6 +8,7 @@ from .convention import Alternative, Convention
 from .derivation import Derivation
 from .formula import define
 from .memory import PARAM_STATE, RECIPE, ZERO_STATE
+from .units import BYTE
 
 _FIT = {
     "source": "the ZeRO paper's ledger, solved for the model",
@@ -68,6 +69,35 @@ PREFIX_RATIO = define(
     g.prefix_ratio,
     derivation=Derivation("A binary prefix multiplies by two to the tenth where a decimal one multiplies by ten cubed", _STEP).power(
         "once for each step from kilo up", g.prefix_power, _STEP**g.prefix_power
+    ),
+    assumptions=(),
+    **_UNITS,
+)
+
+_DECIMAL = DECIMAL["k"] ** g.prefix_power
+
+DECIMAL_BYTES = define(
+    g.decimal_bytes,
+    derivation=Derivation("A figure of single bytes", g.stated_figure * BYTE).multiply(
+        "a thousand for each step of the prefix", _DECIMAL, g.stated_figure * BYTE * _DECIMAL
+    ),
+    assumptions=(),
+    **_UNITS,
+)
+
+BINARY_BYTES = define(
+    g.binary_bytes,
+    derivation=Derivation("With a decimal prefix", DECIMAL_BYTES.expr)
+    .multiply("a binary one is worth more", PREFIX_RATIO.expr, g.stated_figure * BYTE * _DECIMAL * _STEP**g.prefix_power)
+    .rewrite("two to the tenth for each step", g.stated_figure * BYTE * BINARY["Ki"] ** g.prefix_power),
+    assumptions=(),
+    **_UNITS,
+)
+
+BIT_BYTES = define(
+    g.decimal_bit_bytes,
+    derivation=Derivation("With a decimal prefix, if they were bytes", DECIMAL_BYTES.expr).multiply(
+        "a byte is eight bits", sp.Rational(1, 8), g.stated_figure * BYTE * _DECIMAL / 8
     ),
     assumptions=(),
     **_UNITS,

@@ -3,6 +3,7 @@
 import itertools
 import re
 
+import numpy as np
 import pytest
 import torch
 
@@ -55,6 +56,18 @@ def test_binary_and_decimal_prefixes(power, binary, decimal):
     shifted, zeros = 1 << 10 * power, int("1" + "000" * power)
     assert formula("prefix_ratio")(prefix_power=power) == pytest.approx(shifted / zeros, rel=1e-12)
     assert re.match(binary[0], decimal, re.IGNORECASE)
+
+
+@pytest.mark.witness("decimal_bytes", "binary_bytes", "decimal_bit_bytes")
+@pytest.mark.parametrize("figure", [1, 3])
+@pytest.mark.parametrize("power", [1, 2])
+def test_bytes_of_a_figure_counted_in_arrays(figure, power):
+    thousands, powers_of_two = (np.ones((figure, *[side] * power), np.uint8) for side in (1000, 1024))
+    bits = np.packbits(thousands)  # eight ones and zeros to a byte
+    given = {"stated_figure": figure, "prefix_power": power}
+    assert formula("decimal_bytes")(**given) == thousands.nbytes
+    assert formula("binary_bytes")(**given) == powers_of_two.nbytes
+    assert formula("decimal_bit_bytes")(**given) == bits.nbytes
 
 
 @pytest.mark.witness("free_share", "safety_factor")
