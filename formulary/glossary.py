@@ -103,6 +103,14 @@ gpt_shard_params = quantity(
 gpt_buffer_params = quantity(
     "gpt_buffer_params", r"\Psi_{\mathrm{pad}}", PURE, "elements of the buffers they lie in", (0, 10**12), integer=True
 )
+gpt_padded_params = quantity(
+    "gpt_padded_params",
+    r"\Psi_{\mathrm{moved}}",
+    PURE,
+    "elements of that GPT that collectives move, padding included",
+    (0, 10**12),
+    integer=True,
+)
 step_bytes = quantity("step_bytes", r"M_{\mathrm{step}}", BYTE, "memory of Adam's step counters", (0, 10**5))
 padding_bytes = quantity("padding_bytes", r"M_{\mathrm{pad}}", BYTE, "memory that pads short shards to full ones", (0, 10**9))
 layer_activation_bytes = quantity("layer_activation_bytes", "A", BYTE, "activations of one layer and micro-batch", (0, 10**11))
@@ -273,6 +281,9 @@ order_gap = quantity(
 quantizer_block = quantity("quantizer_block", r"q_{\mathrm{block}}", PURE, "numbers that share one scale", (32, 4096), integer=True)
 moment_saving_bytes = quantity("moment_saving_bytes", r"\Delta M_{8}", BYTE, "memory that one-byte moments save", (0, 10**12))
 moment_saving_share = quantity("moment_saving_share", r"\rho_8", PURE, "share of the model states that one-byte moments save", most=1)
+update_size = quantity("update_size", r"\Delta w", PURE, "size of one update of a weight", (0, 0.1))
+num_updates = quantity("num_updates", r"n_{\mathrm{upd}}", PURE, "updates of that size", (1, 1000), integer=True)
+weight_drift = quantity("weight_drift", r"w_n - w_0", PURE, "how far the updates have moved the weight", (0, 100))
 moment_scale_bytes = quantity("moment_scale_bytes", r"M_{\mathrm{scale}}", BYTE, "fp32 scales of one-byte moments", (0, 10**10))
 
 # Sharded data parallelism
@@ -299,6 +310,15 @@ flat_shard_params = quantity(
 )
 unit_params = quantity("unit_params", r"\Psi_u", PURE, "parameters of the largest FSDP unit", (10**5, 10**10), integer=True)
 root_params = quantity("root_params", r"\Psi_{\mathrm{root}}", PURE, "parameters of FSDP's root unit", (0, 10**10), integer=True, least=0)
+kept_params = quantity(
+    "kept_params",
+    r"\Psi_{\mathrm{kept}}",
+    PURE,
+    "parameters that stay whole from the forward to the backward pass",
+    (0, 10**10),
+    integer=True,
+    least=0,
+)
 gather_buffers = quantity(
     "gather_buffers", r"n_{\mathrm{gat}}", PURE, "units whose weights are gathered at once", (1, 3), integer=True, least=0
 )
@@ -350,6 +370,24 @@ passes_per_layer = quantity(
     least=0,
 )
 boundary_bytes = quantity("boundary_bytes", r"S_{\mathrm{act}}", BYTE, "activations between two layers, of one micro-batch", (0, 10**10))
+row_cuts = quantity("row_cuts", r"n_{\mathrm{cut}}", PURE, "row-cut matrices of a layer", (0, 4), integer=True, least=0)
+column_inputs = quantity(
+    "column_inputs",
+    r"n_{\mathrm{in}}",
+    PURE,
+    "times column-cut matrices of a layer take in activations of their own",
+    (0, 8),
+    integer=True,
+    least=0,
+)
+collective_calls = quantity("collective_calls", r"n_{\mathrm{call}}", PURE, "collectives called in one pass through the layers", (0, 1000))
+tp_vector_params = quantity(
+    "tp_vector_params", r"\Psi_{\mathrm{vec},t}", PURE, "biases and norms of one layer on one tensor-parallel rank", (10**3, 10**6)
+)
+sums_per_step = quantity(
+    "sums_per_step", r"n_{\mathrm{sum/step}}", PURE, "times a gradient is added up over the ranks", (1, 3), integer=True
+)
+norm_grad_bytes = quantity("norm_grad_bytes", r"V_{\mathrm{norm}}", BYTE, "bytes one rank sends to add up the norms' gradients", (0, 10**9))
 tp_layer_bytes = quantity("tp_layer_bytes", r"V_{\mathrm{TP}}", BYTE, "bytes one tensor-parallel rank sends per layer", (0, 10**11))
 tp_model_bytes = quantity("tp_model_bytes", r"V_{\mathrm{TP},L}", BYTE, "bytes one tensor-parallel rank sends for all layers", (0, 10**12))
 mlp_matrices = quantity(
@@ -399,6 +437,33 @@ interleaved_in_flight = quantity(
     "interleaved_in_flight", r"L_{\mathrm{1F1B},V}", PURE, "layer-activations alive on a card under interleaved 1F1B", (0, 10**3)
 )
 zb_h2_in_flight = quantity("zb_h2_in_flight", r"L_{\mathrm{H2}}", PURE, "layer-activations alive on a card under ZB-H2", (0, 10**3))
+interleaved_zero_bubble = quantity(
+    "interleaved_zero_bubble",
+    r"\phi_{\mathrm{H1},V}",
+    PURE,
+    "that share with several chunks per stage and backward in two halves",
+    (0, 1),
+    most=1,
+)
+interleaved_zero_in_flight = quantity(
+    "interleaved_zero_in_flight",
+    r"L_{\mathrm{H1},V}",
+    PURE,
+    "layer-activations alive on a card under interleaved 1F1B with backward in two halves",
+    (0, 10**3),
+)
+backward_parts = quantity(
+    "backward_parts",
+    r"n_{\mathrm{bwd}}",
+    PURE,
+    "passes that a backward pass is made in: 2 if it is split",
+    (1, 2),
+    integer=True,
+    choices=(1, 2),
+)
+stage_operations = quantity(
+    "stage_operations", r"n_{\mathrm{op}}", PURE, "forward and backward passes of a card in a step", (2, 10**4), integer=True
+)
 pipeline_p2p_bytes = quantity("pipeline_p2p_bytes", r"V_{\mathrm{PP}}", BYTE, "bytes an inner stage sends per step", (0, 10**12))
 
 # Adapters and quantised weights
@@ -554,6 +619,10 @@ free_share = quantity("free_share", r"p_{\mathrm{free}}", PURE, "share of the ca
 prefix_power = quantity(
     "prefix_power", r"n_{\mathrm{prefix}}", PURE, "1 for kilo, 2 for mega, 3 for giga, 4 for tera", (1, 4), integer=True, most=10
 )
+stated_figure = quantity("stated_figure", r"x_{\mathrm{figure}}", PURE, "figure that stands before a unit", (1, 1000))
+decimal_bytes = quantity("decimal_bytes", r"M_{10}", BYTE, "that figure with a decimal prefix, in bytes", (1, 10**15))
+binary_bytes = quantity("binary_bytes", r"M_{2}", BYTE, "that figure with a binary prefix, in bytes", (1, 10**15))
+decimal_bit_bytes = quantity("decimal_bit_bytes", r"M_{\mathrm{bit}}", BYTE, "that figure with a decimal prefix, in bits", (1, 10**15))
 prefix_ratio = quantity("prefix_ratio", r"f_{\mathrm{prefix}}", PURE, "binary unit over the decimal one of that prefix", (1, 1.2))
 parallel_state_bytes = quantity("parallel_state_bytes", r"M_{\mathrm{card}}", BYTE, "model states of one card", (0, 10**12))
 reserved_bytes = quantity("reserved_bytes", r"M_{\mathrm{reserved}}", BYTE, "memory the allocator holds", (0, 10**11))
