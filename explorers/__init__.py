@@ -1,24 +1,35 @@
 """Sixteen Psi's explorers: formulas under a reader's hands, live with and without a kernel."""
 
 from .activations import activation_explorer, recompute_explorer
-from .control import Choice, Slider
+from .control import Choice, Slider, Step
 from .curve import Curve
 from .explorer import Explorer
 from .memory import memory_explorer, sharding_explorer
+from .pipeline import pipeline_explorer
+from .plan import Blocks, counter
 from .sharding import fsdp_peak_explorer, hybrid_explorer, traffic_explorer
 from .stacked_bar import StackedBar
+from .timeline import Timeline
 
 __all__ = [
+    "Blocks",
     "Choice",
     "Curve",
     "Explorer",
     "Slider",
     "StackedBar",
+    "Step",
+    "Timeline",
     "activation_explorer",
+    "counter",
     "fsdp_peak_explorer",
     "hybrid_explorer",
     "memory_explorer",
+    "pipeline_explorer",
     "recompute_explorer",
     "sharding_explorer",
     "traffic_explorer",
 ]
+
+# name: the function that makes it; what tests and benchmarks go through
+EXPLORERS = {name: globals()[name] for name in __all__ if name.endswith("_explorer")}

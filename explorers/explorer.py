@@ -11,10 +11,12 @@ import anywidget
 import traitlets
 
 from formulary import Formula, InputError, Ledger, look_up, nearest
+from formulary.quantity import GLOSSARY
 
 from . import frontend
-from .control import Setting
+from .control import Setting, Step
 from .palette import BAD, GOOD, PALETTE
+from .plan import compiled
 from .table import Table
 
 
@@ -42,7 +44,7 @@ class Explorer(anywidget.AnyWidget):
         if taken:
             raise InputError(f"{taken[0]!r} is a name every widget already uses; it cannot be a control or a result")
         self.add_traits(
-            _esm=traitlets.Unicode(frontend.module(self.formulas, self.view.kind, self._units())).tag(sync=True),
+            _esm=traitlets.Unicode(frontend.module(self.formulas, self.view.kind, self._units(), self._expressions())).tag(sync=True),
             _css=traitlets.Unicode(frontend.static("explorer.css")).tag(sync=True),
             spec=traitlets.Dict(self._spec()).tag(sync=True),
             **{name: Setting(control).tag(sync=True) for name, control in self.controls.items()},
@@ -53,7 +55,13 @@ class Explorer(anywidget.AnyWidget):
         """The units of everything the front end writes or reads."""
         shown = {formula.unit for formula in self.formulas.values()}
         moved = {name for control in self.controls.values() for name in control.gives(control.settle(control.start))}
-        return sorted(shown | {look_up(name).unit for name in moved}, key=str)
+        drawn = set(getattr(self.view, "units", ()))
+        return sorted(shown | drawn | {look_up(name).unit for name in moved if name in GLOSSARY}, key=str)
+
+    def _expressions(self):
+        """What views and controls are written in, by key, for the front end."""
+        parts = (self.view, *self.controls.values())
+        return {key: expr for part in parts for key, expr in getattr(part, "expressions", {}).items()}
 
     def _spec(self):
         return {
@@ -87,7 +95,14 @@ class Explorer(anywidget.AnyWidget):
     def state(self):
         """The value of every quantity that a control or the explorer fixes, by name."""
         given = [control.gives(getattr(self, name)) for name, control in self.controls.items()]
-        return {**self.fixed, **{name: value for values in given for name, value in values.items()}}
+        state = {**self.fixed, **{name: value for values in given for name, value in values.items()}}
+        return state | {name: min(state[name], compiled(most)(state)) for name, most in self._ends.items()}
+
+    @property
+    def _ends(self):
+        """How far each control goes whose end moves with the others, by name."""
+        controls = self.controls.values()
+        return {control.name: expr for control in controls if isinstance(control, Step) for expr in control.expressions.values()}
 
     @property
     def values(self):

@@ -6,7 +6,7 @@ function render({ model, el }) {
   const names = spec.controls.map((control) => control.name);
   const sheet = new Sheet(spec.title, id);
   const report = new Report();
-  const settings = { get: (name) => model.get(name), set: (values) => change(model, values) };
+  const settings = { get: (name) => model.get(name), set: (values) => change(model, values), state: () => stateOf(spec, model) };
   const rows = [
     ...spec.presets.map((preset, i) => presetControl(preset, settings, `${id}-preset-${i}`)),
     ...spec.controls.map((control) => CONTROLS[control.kind](control, settings, `${id}-${control.name}`)),
@@ -19,7 +19,7 @@ function render({ model, el }) {
     const state = stateOf(spec, model);
     const seen = scene(spec.view, state, (name, given) => FORMULAS[name]({ ...state, ...given }));
     const said = describe(spec.view, seen);
-    sheet.begin(...sizeOf(picture), said.sentence);
+    sheet.begin(...sizeOf(picture, spec.view.height), said.sentence);
     draw(sheet, spec.view, seen);
     sheet.end();
     report.show(said);
@@ -59,7 +59,9 @@ function stateOf(spec, model) {
     if (control.kind === "choice") return optionOf(control, value).gives;
     return { [control.name]: control.whole ? Math.round(value) : value };
   });
-  return Object.assign({}, spec.fixed, ...given);
+  const state = Object.assign({}, spec.fixed, ...given);
+  for (const { name, upTo } of spec.controls) if (upTo) state[name] = Math.min(state[name], EXPRESSIONS[upTo](state));
+  return state;
 }
 
 function change(model, values) {
@@ -107,7 +109,7 @@ function onceATurn(action) {
   };
 }
 
-function sizeOf(picture) {
+function sizeOf(picture, height) {
   const width = Math.max(260, Math.min(picture.clientWidth || 560, 760));
-  return [width, Math.round(Math.max(220, Math.min(width * 0.6, 340)))];
+  return [width, height ?? Math.round(Math.max(220, Math.min(width * 0.6, 340)))];
 }

@@ -1,0 +1,131 @@
+// Timelines: blocks laid out by rules (plan.js), what rows hold meanwhile, and the formulas held against what is counted.
+
+const MEASURES = {
+  idle: (plan) => {
+    const rows = plan.lines.map((_, row) => row);
+    const step = Math.max(...rows.map((row) => spanOf(plan, row)));
+    return settled(1 - rows.reduce((sum, row) => sum + busyOf(plan, row), 0) / rows.length / step, 1);
+  },
+  exposed: (plan) => settled(endOf(plan) - busyOf(plan, 0), endOf(plan)),
+  step: (plan) => endOf(plan),
+  peak: (plan, levels) => mostOf(levels),
+};
+const SAME = 1e-9; // of the whole: a counted figure this near to the formula's is the same, and one this near to 0 is 0
+const WIDE_ENOUGH = 15; // pixels of a block that a number is written into
+const AT_MOST = 600; // numbers in one picture
+
+function scene(view, state, evaluate) {
+  const known = { ...state };
+  for (const name of view.needed) known[name] = evaluate(name, {});
+  const rows = EXPRESSIONS.rows(known);
+  const plan = layOut(view.rules, known, rows);
+  const base = EXPRESSIONS.base(known);
+  const levels = view.levelUnit === null ? [] : Array.from({ length: rows }, (_, row) => levelOf(plan, row).map(([t, held]) => [t, base + held]));
+  const applies = ({ when }) => Object.entries(when).every(([name, value]) => state[name] === value);
+  return {
+    blocks: plan.blocks,
+    rows,
+    end: endOf(plan),
+    stuck: plan.stuck,
+    levels,
+    counted: MEASURES[view.measure](plan, levels),
+    beside: view.beside.filter(applies).map(({ label, name }) => [label, evaluate(name, {})]),
+    now: view.now ? state[view.now] / 100 : 1,
+  };
+}
+
+function settled(value, whole) {
+  return Math.abs(value) <= SAME * whole ? 0 : value;
+}
+
+function mostOf(levels) {
+  return levels.flat().reduce((most, [, amount]) => Math.max(most, amount), 0);
+}
+
+function rowName(view, row) {
+  return view.rowNames[row] ?? view.rowLabel.replace("{}", row + 1);
+}
+
+function describe(view, { blocks, rows, end, stuck, levels, counted, beside }) {
+  const size = (value) => write(value, view.unit, 4, view.scale);
+  const time = (value) => write(value, view.timeUnit);
+  const said = beside.map(([label, value]) => `; ${label}: ${size(value)}`).join("");
+  const agree = beside.every(([, value]) => Math.abs(value - counted) <= SAME * Math.max(Math.abs(value), Math.abs(counted)));
+  const kinds = view.rules.map(({ kind, label }, i) => {
+    const mine = blocks.filter((block) => block.kind === kind);
+    const worked = mine.reduce((sum, block) => sum + block.length, 0);
+    return { colour: view.palette[i], cells: [label, String(mine.length), time(worked)] };
+  });
+  const held = levels.length ? [...new Set([0, rows - 1])].map((row) => ({ cells: [`${view.levelWhat}, ${rowName(view, row)}`, "at most", write(mostOf([levels[row]]), view.levelUnit)] })) : [];
+  return {
+    headline: stuck ? "–" : size(counted),
+    detail: view.what,
+    lamp: beside.length && !stuck ? { good: agree, text: agree ? `${beside[0][0]} says the same` : beside.map(([label, value]) => `${label} says ${size(value)}`).join(", ") } : null,
+    head: ["blocks", "number", "time"],
+    rows: [...kinds.filter(({ cells }) => cells[1] !== "0"), ...held, { cells: ["from start to end", "", time(end)] }],
+    sentence: stuck ? "Some blocks wait for each other for ever." : `${rows} rows, ${time(end)} in all. ${view.what}: ${size(counted)}${said}.`,
+  };
+}
+
+function draw(sheet, view, seen) {
+  const [width, height] = [sheet.root.viewBox.baseVal.width, sheet.root.viewBox.baseVal.height];
+  const box = { left: 84, right: width - (seen.levels.length ? 74 : 14), top: seen.levels.length ? 18 : 6, bottom: height - 26 };
+  const x = (time) => box.left + ((box.right - box.left) * time) / (seen.end || 1);
+  const tall = (box.bottom - box.top) / seen.rows;
+  const block = seen.levels.length ? Math.min(30, tall * 0.56) : Math.min(44, tall * 0.82);
+  const now = seen.now * seen.end;
+  drawTimes(sheet, box, x, seen.end, view, width);
+  drawBlocks(sheet, view, seen, { box, x, tall, block, now });
+  for (let row = 0; row < seen.rows; row++) drawRow(sheet, view, seen, row, { box, x, tall, block });
+  if (seen.levels.length) sheet.draw("text", "held", { x: box.right + 8, y: box.top - 5, class: "psi-tick" }, `most ${view.levelWhat}`);
+  if (seen.now < 1) sheet.draw("line", "now", { x1: x(now), x2: x(now), y1: box.top, y2: box.bottom, class: "psi-axis" });
+}
+
+function drawTimes(sheet, box, x, end, view, width) {
+  const { step } = roundAxis(end || 1, Math.max(3, width / 110));
+  for (let i = 0; i * step <= end * 1.0001; i++) {
+    sheet.draw("line", `time${i}`, { x1: x(i * step), x2: x(i * step), y1: box.top, y2: box.bottom + 4, class: "psi-grid" });
+    sheet.draw("text", `time tick${i}`, { x: x(i * step), y: box.bottom + 18, class: "psi-tick", "text-anchor": "middle" }, write(i * step, view.timeUnit));
+  }
+}
+
+// All blocks of one kind and tone are one path: a picture of ten thousand blocks has some dozen elements.
+function drawBlocks(sheet, view, seen, { box, x, tall, block, now }) {
+  const paths = {};
+  const marks = [];
+  const gap = tall - block > 4 || seen.levels.length ? 0 : 1;
+  for (const { kind, row, start, end, mark, tone } of seen.blocks) {
+    if (end === null || end === start) continue;
+    const top = box.top + tall * row + gap;
+    const shape = (until) => {
+      const wide = x(until) - x(start);
+      return `M${x(start).toFixed(1)} ${top.toFixed(1)}h${Math.max(0.4, wide - (wide > 4 ? 1 : 0.2)).toFixed(1)}v${block.toFixed(1)}H${x(start).toFixed(1)}z`;
+    };
+    const key = `${kind}|${Math.round(tone * 20)}`;
+    const path = (paths[key] ??= { kind, tone, done: [], ahead: [] });
+    if (now >= end || now > start) path.done.push(shape(Math.min(now, end)));
+    if (now < end) path.ahead.push(shape(end));
+    if (mark !== null && x(end) - x(start) >= WIDE_ENOUGH && block >= 11) marks.push([(x(start) + x(end)) / 2, top + block / 2, mark]);
+  }
+  for (const [key, { kind, tone, done, ahead }] of Object.entries(paths)) {
+    const fill = view.palette[view.rules.findIndex((rule) => rule.kind === kind)];
+    sheet.draw("path", `ahead ${key}`, { d: ahead.join(""), fill, opacity: 0.16 });
+    sheet.draw("path", `done ${key}`, { d: done.join(""), fill, opacity: 1 - view.palest * tone });
+  }
+  if (marks.length > AT_MOST) return;
+  marks.forEach(([at, middle, mark], i) => sheet.draw("text", `mark${i}`, { x: at, y: middle + 4, class: "psi-mark", "text-anchor": "middle" }, number(mark)));
+}
+
+function drawRow(sheet, view, seen, row, { box, x, tall, block }) {
+  const top = box.top + tall * row;
+  const middle = top + (seen.levels.length ? tall / 2 : block / 2) + 4;
+  if (tall >= 13 || row % Math.ceil(13 / tall) === 0) sheet.draw("text", `row${row}`, { x: box.left - 8, y: middle, class: "psi-tick", "text-anchor": "end" }, rowName(view, row));
+  if (!seen.levels.length) return;
+  const most = mostOf(seen.levels) || 1;
+  const [low, high] = [top + tall - 2, tall - block - 5];
+  const y = (amount) => (low - (high * amount) / most).toFixed(1);
+  let path = `M${x(0)} ${low}`;
+  for (const [time, amount] of seen.levels[row]) path += `H${x(time).toFixed(1)}V${y(amount)}`;
+  sheet.draw("path", `level${row}`, { d: `${path}H${x(seen.end)}V${low}z`, class: "psi-level" });
+  if (tall >= 13 || row % Math.ceil(13 / tall) === 0) sheet.draw("text", `most${row}`, { x: box.right + 8, y: middle, class: "psi-tick" }, write(mostOf([seen.levels[row]]), view.levelUnit));
+}
