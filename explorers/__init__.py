@@ -10,6 +10,7 @@ from .plan import Blocks, counter
 from .sharding import fsdp_peak_explorer, hybrid_explorer, traffic_explorer
 from .stacked_bar import StackedBar
 from .timeline import Timeline
+from .units import unit_explorer
 
 __all__ = [
     "Blocks",
@@ -29,6 +30,7 @@ __all__ = [
     "recompute_explorer",
     "sharding_explorer",
     "traffic_explorer",
+    "unit_explorer",
 ]
 
 # name: the function that makes it; what tests and benchmarks go through
