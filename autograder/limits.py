@@ -14,3 +14,7 @@ SECONDS = 20  # that a notebook's code may run
 MEMORY = 4 * 2**30  # bytes that it may map
 OUTPUT = 1_000_000  # bytes of what it hands back
 FILES = 128  # that it may have open
+NOTEBOOK = 256 * 2**20  # bytes of a notebook file
+LARGE = 10 * 2**20  # bytes from which on we say that outputs were left out
+SALVAGE = 20 * 2**20  # characters of a damaged notebook that are looked through for cells
+SALVAGE_TRIES = 200  # places in it where reading is tried again
