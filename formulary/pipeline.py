@@ -173,6 +173,33 @@ ZB_H1_BUBBLE = define(
     **{**_ZB, "assumptions": (*_ZB["assumptions"], "t_F = t_X = t_W")},
 )
 
+_ZB_CHUNKS = {
+    **_ZB,
+    "source": f"{ZERO_BUBBLE}; PyTorch's ScheduleInterleavedZeroBubble",
+    "assumptions": (*_SCHEDULE, "the number of micro-batches is a multiple of the stages", "t_F = t_X = t_W, of a chunk"),
+}
+
+INTERLEAVED_ZERO_BUBBLE = define(
+    g.interleaved_zero_bubble,
+    derivation=Derivation("Filling passes P-1 chunks, forward; draining is filled with weight gradients put off", _P - 1).multiply(
+        "as a share of the step, in which each of V chunks passes M micro-batches three times",
+        1 / (3 * _V * _M + _P - 1),
+        (_P - 1) / (3 * _V * _M + _P - 1),
+    ),
+    **_ZB_CHUNKS,
+)
+
+OPERATIONS = define(
+    g.stage_operations,
+    derivation=Derivation("A micro-batch passes a chunk forward once", 1)
+    .add("and backward, whole or in parts", g.backward_parts, 1 + g.backward_parts)
+    .multiply("every chunk", _V, _V * (1 + g.backward_parts))
+    .multiply("every micro-batch", _M, _M * _V * (1 + g.backward_parts)),
+    source=NARAYANAN,
+    chapter=10,
+    assumptions=("a step that flushes",),
+)
+
 # --- activations in flight -----------------------------------------------------------------------------------------------
 
 _IN_FLIGHT = {
@@ -224,6 +251,19 @@ ZB_H2_IN_FLIGHT = define(
     valid=(ONE_OF_THE_STAGES,),
     source=ZERO_BUBBLE,
     **{**_IN_FLIGHT, "covers": (), "assumptions": (*_IN_FLIGHT["assumptions"], "what only weight gradients need is not counted")},
+)
+
+_TO_FIRST = (_V - 1) * _P + _P - _j + 1
+
+INTERLEAVED_ZERO_IN_FLIGHT = define(
+    g.interleaved_zero_in_flight,
+    derivation=Derivation("P micro-batches pass all of the card's chunks but the last", (_V - 1) * _P)
+    .add("Of the last chunk, one more for each stage behind it", _P - _j, _TO_FIRST - 1)
+    .add("and the one whose backward pass comes next", 1, _TO_FIRST)
+    .add("Then weight gradients are put off, one for each stage before it, and keep what they need", _j - 1, _V * _P)
+    .at_most("There are no more than all", _V * _M, sp.Min(_V * _M, _V * _P))
+    .multiply("in each of a chunk's layers", _L / (_P * _V), sp.Min(_V * _M, _V * _P) * _L / (_P * _V)),
+    **{**_ZB_CHUNKS, "assumptions": (*_IN_FLIGHT["assumptions"], "a micro-batch lives until its weight gradients are there")},
 )
 
 # --- traffic -------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from torch.distributed.pipelining._schedule_visualizer import get_schedule_ops
 
 from formulary import formula
 from tests.witnesses.simulators import pipeline as sim
@@ -108,6 +109,48 @@ def test_zero_bubble_orders_hold_as_much_as_1f1b_or_nearly_twice(stages, micros)
     for card in range(stages):
         assert formula("in_flight")(stage_index=card + 1, **values) == 3 * thrifty.peak[card]
         assert formula("zb_h2_in_flight")(stage_index=card + 1, **values) == 3 * filled.peak[card]
+
+
+CHUNKED = [(2, 4, 2), (4, 8, 2), (4, 8, 3), (3, 6, 4), (4, 4, 2)]  # stages, micro-batches, chunks per stage
+
+
+def torch_order(name, stages, micros, chunks):
+    """torch's own table in the simulator's words."""
+    letters = {"FORWARD": "F", "FULL_BACKWARD": "B", "BACKWARD_INPUT": "B", "BACKWARD_WEIGHT": "W"}
+    rows = [
+        [action for action in row if action and action.computation_type.name in letters]
+        for row in get_schedule_ops(name, stages, micros, chunks)
+    ]
+    return [[(letters[a.computation_type.name], a.microbatch_index, a.stage_index // stages) for a in row] for row in rows]
+
+
+@pytest.mark.witness("interleaved_zero_bubble", "interleaved_zero_in_flight", "stage_operations")
+@pytest.mark.parametrize(("stages", "micros", "chunks"), CHUNKED)
+def test_chunks_and_backward_in_two_halves(stages, micros, chunks):
+    order = torch_order("InterleavedZeroBubble", stages, micros, chunks)
+    run = sim.run(order, {"F": 1, "B": 1, "W": 1}, chunks)
+    values = {**shape(stages, micros), "chunks_per_stage": chunks}
+    work = formula("stage_operations")(num_micro_batches=micros, chunks_per_stage=chunks, backward_parts=2)
+    assert {len(row) for row in order} == {work}
+    assert formula("interleaved_zero_bubble")(**values) == pytest.approx(1 - work / run.makespan, abs=1e-12)
+    alive = formula("interleaved_zero_in_flight")(num_layers=2 * stages * chunks, **values)
+    assert {2 * most_until_weights(row) for row in order} == {alive}
+
+
+def most_until_weights(row):
+    """The most micro-batches at once, where each lives until its weight gradients are there."""
+    held = [0]
+    for kind, *_ in row:
+        held.append(held[-1] + {"F": 1, "B": 0, "W": -1}[kind])
+    return max(held)
+
+
+@pytest.mark.witness("stage_operations")
+@pytest.mark.parametrize(("stages", "micros", "chunks"), CHUNKED)
+def test_operations_of_a_card(stages, micros, chunks):
+    orders = (sim.interleaved(stages, micros, chunks), torch_order("Interleaved1F1B", stages, micros, chunks))
+    counted = {len(row) for order in orders for row in order}
+    assert counted == {formula("stage_operations")(num_micro_batches=micros, chunks_per_stage=chunks, backward_parts=1)}
 
 
 @pytest.mark.witness("chunk_boundaries", "pipeline_p2p_bytes", "boundary_bytes")
