@@ -102,6 +102,35 @@ SWALLOW_THRESHOLD = define(
     **_NEAREST,
 )
 
+# --- many small updates -------------------------------------------------------------------------------------------------
+
+_DRIFT = {
+    "source": "Zamirai et al., Revisiting BFloat16 Training, 2020, sections 3 and 4",
+    "chapter": 2,
+    "covers": ("F27",),
+}
+_u, _n = g.update_size, g.num_updates
+
+KEPT_DRIFT = define(
+    g.weight_drift,
+    name="kept_drift",
+    derivation=Derivation("One update", _u).multiply("and all others, none of them lost", _n, _u * _n),
+    assumptions=("an fp32 master, or a compensation that keeps what rounding took; or stochastic rounding, on average",),
+    **_DRIFT,
+)
+
+_STEPS_MOVED = sp.floor(_u / g.float_spacing + sp.Rational(1, 2))
+
+ROUNDED_DRIFT = define(
+    g.weight_drift,
+    name="rounded_drift",
+    derivation=Derivation("An update is so many steps of the weight's format, rounded to the nearest", _STEPS_MOVED)
+    .multiply("each as wide as the spacing", g.float_spacing, _STEPS_MOVED * g.float_spacing)
+    .multiply("and rounding forgets what it took, so every update goes alike", _n, _STEPS_MOVED * g.float_spacing * _n),
+    assumptions=("rounding to nearest, no tie", "the weight stays within its binade and moves away from zero"),
+    **_DRIFT,
+)
+
 # --- loss scaling and clipping ------------------------------------------------------------------------------------------
 
 MICIKEVICIUS = "Micikevicius et al., Mixed Precision Training, 2018, section 3.2"

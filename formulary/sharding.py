@@ -97,6 +97,24 @@ GPT_BUFFER = define(
     **_SHARDED,
 )
 
+_moved = lambda rows: g.world_size * _full_shard(rows)
+_ROOT = [*_EMBEDDINGS, "scale and shift of the last norm", *_HEAD]
+
+GPT_PADDED = define(
+    g.gpt_padded_params,
+    derivation=Derivation("One rank's buffers", GPT_BUFFER.expr).multiply(
+        "and those of all others", g.world_size, g.world_size * GPT_BUFFER.expr
+    ),
+    **_SHARDED,
+)
+
+GPT_ROOT = define(
+    g.root_params,
+    name="gpt_padded_root_params",
+    derivation=Derivation("Embeddings, last norm and head belong to no layer; all ranks' buffers of them", _elements(*_ROOT, rows=_moved)),
+    **_SHARDED,
+)
+
 PADDING = define(
     g.padding_bytes,
     derivation=Derivation("Elements of the buffers that no parameter uses", g.gpt_buffer_params - g.gpt_shard_params).multiply(

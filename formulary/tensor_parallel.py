@@ -11,6 +11,7 @@ from . import glossary as g
 from .attention import KORTHIKANTI, RESIDUAL_ELEMENTS, SCORE_ELEMENTS, SCORES
 from .communication import ALL_GATHER, ALL_TO_ALL
 from .convention import Alternative, Convention
+from .data_parallel import GRAD_DTYPE
 from .derivation import Derivation
 from .formula import define
 from .together import GROUPED_HEADS, TOKENS_FOR_ALL
@@ -93,6 +94,67 @@ TP_MODEL = define(
     **_TP,
 )
 
+_CUTS, _TAKEN = g.row_cuts, g.column_inputs
+_PLAN = {
+    **_TP,
+    "assumptions": (
+        "a row-cut matrix leaves a partial sum in the forward pass, a column-cut one a partial gradient in the backward pass",
+        "matrices that are given one copy of the activations together leave one gradient, those given a copy each one each",
+    ),
+}
+
+PLAN_PASSES = define(
+    g.passes_per_layer,
+    name="plan_passes",
+    derivation=Derivation("Each row cut has a sum to add up, each taking in of activations a gradient", _CUTS + _TAKEN).multiply(
+        "by an all-reduce, or cut along the sequence by a reduce-scatter and an all-gather: two ring passes either way",
+        2,
+        2 * (_CUTS + _TAKEN),
+    ),
+    **_PLAN,
+)
+
+ROW_CUT_CALLS = define(
+    g.collective_calls,
+    name="row_cut_calls",
+    derivation=Derivation("One collective for each row cut of a layer", _CUTS).multiply("in every layer", _L, _CUTS * _L),
+    **_PLAN,
+)
+
+COLUMN_INPUT_CALLS = define(
+    g.collective_calls,
+    name="column_input_calls",
+    derivation=Derivation("One collective for each time a layer's column cuts take in activations", _TAKEN).multiply(
+        "in every layer", _L, _TAKEN * _L
+    ),
+    **_PLAN,
+)
+
+REPEATS = _values(
+    "repeats",
+    "How often are the gradients of norms added up?",
+    g.sums_per_step,
+    ("summed_once", "once, before the optimizer", "Megatron-LM with sequence parallelism", 1),
+    (
+        "summed_in_adam",
+        "by Adam whenever it uses one: once for the mean, twice for the square: 3",
+        "PyTorch's SequenceParallel with Adam",
+        3,
+    ),
+)
+
+_NORMS = 2 * g.norm_vectors * _h * _L
+
+NORM_GRADS = define(
+    g.norm_grad_bytes,
+    derivation=Derivation("Two norms a layer", _NORMS)
+    .multiply("whose gradients each rank knows for its own tokens only", g.bytes_per_reduced_grad, _NORMS * g.bytes_per_reduced_grad)
+    .multiply("An all-reduce sends", 2 * (_t - 1) / _t, 2 * _NORMS * g.bytes_per_reduced_grad * (_t - 1) / _t)
+    .multiply("as often as they are added up", g.sums_per_step, 2 * g.sums_per_step * _NORMS * g.bytes_per_reduced_grad * (_t - 1) / _t),
+    conventions=(REPEATS, GRAD_DTYPE),
+    **{**_TP, "source": KORTHIKANTI, "assumptions": ("sequence parallelism; every layer's two norms", "ring collectives")},
+)
+
 # --- parameters ----------------------------------------------------------------------------------------------------------
 
 MLP_KIND = _values(
@@ -135,6 +197,18 @@ TP_ATTENTION = define(
         "covers": ("F18",),
         "assumptions": ("query heads divide by t; key-value heads divide by t or t by them, then they are copied", "biases not counted"),
     },
+)
+
+_CUT_BIASES, _WHOLE_VECTORS = (3 * _h + g.ffn_size) / _t, 6 * _h
+
+TP_VECTORS = define(
+    g.tp_vector_params,
+    derivation=Derivation("Biases of queries, keys, values and the MLP's first matrix are cut with their columns", _CUT_BIASES).add(
+        "those of the two row-cut matrices, and scale and shift of two norms, are whole on every rank",
+        _WHOLE_VECTORS,
+        _CUT_BIASES + _WHOLE_VECTORS,
+    ),
+    **{**_TP, "assumptions": ("a GPT layer: biases everywhere, LayerNorm, as many key-value heads as heads",)},
 )
 
 # --- activations ---------------------------------------------------------------------------------------------------------

@@ -387,6 +387,23 @@ FSDP_LEDGER = Ledger(
     FSDP_PEAK,
 )
 
+# --- what fully_shard gathers --------------------------------------------------------------------------------------------
+
+_WHOLE = g.kept_params
+
+FSDP_GATHER = define(
+    g.zero_gather_bytes,
+    name="fsdp_gather_bytes",
+    derivation=Derivation("The forward pass gathers every parameter", _N)
+    .add("and the backward pass those that were let go in between", _N - _WHOLE, 2 * _N - _WHOLE)
+    .multiply("in the precision they travel in", g.bytes_per_gathered_weight, (2 * _N - _WHOLE) * g.bytes_per_gathered_weight)
+    .multiply("of which a ring pass sends", (_k - 1) / _k, (2 * _N - _WHOLE) * g.bytes_per_gathered_weight * (_k - 1) / _k)
+    .multiply("in every micro-batch", _K, _K * (2 * _N - _WHOLE) * g.bytes_per_gathered_weight * (_k - 1) / _k),
+    valid=((_WHOLE <= _N, "no more parameters can stay whole than there are"),),
+    conventions=(TRAVEL,),
+    **{**_TRAFFIC, "source": FSDP_PAPER},
+)
+
 # --- sharding within nodes -----------------------------------------------------------------------------------------------
 
 _s, _n = g.ranks_per_node, g.num_nodes

@@ -22,3 +22,30 @@ PAPER_CLUSTER = {
     "micro_batch": 1,
     "device": "cpu",
 }
+
+TENSOR_PARALLEL = {
+    "plans": "naive,prepared,sequence",
+    "hidden_size": 128,
+    "ffn_size": 512,
+    "num_layers": 3,
+    "num_heads": 8,
+    "seq_length": 64,
+    "micro_batch": 2,
+    "device": "cpu",
+}
+
+# Every rank dies in turn, at steps that `draw` decides; a checkpoint is written `every` so many steps.
+CHECKPOINT = {
+    "vocab_size": 502,
+    "hidden_size": 64,
+    "ffn_size": 256,
+    "num_layers": 2,
+    "num_heads": 4,
+    "num_positions": 32,
+    "global_batch": 8,
+    "steps": 12,
+    "every": 4,
+    "kills": 2,
+    "draw": 0,
+    "device": "cpu",
+}

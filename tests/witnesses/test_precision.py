@@ -99,6 +99,21 @@ def test_a_thousand_small_steps(name, dtype, stalls):
     assert (weight.item() == 1) == stalls
 
 
+@pytest.mark.witness("rounded_drift", "kept_drift")
+@pytest.mark.parametrize("steps", [0.25, 0.4375, 0.75, 1.25, 1.75])
+@pytest.mark.parametrize("name", ["bf16", "fp16"])
+def test_many_updates_added_one_by_one(name, steps):
+    """From 1 upwards, each update so many steps of the format; a double beside it keeps what rounding takes."""
+    spacing = every_number(name)[every_number(name) > 1][0] - 1
+    rounded, kept = torch.ones(1, dtype=TYPES[name][0]), 1.0
+    for _ in range(48):
+        rounded = (rounded.double() + steps * spacing).to(rounded.dtype)
+        kept += steps * spacing
+    values = {"update_size": steps * spacing, "num_updates": 48}
+    assert value("rounded_drift", name, float_spacing=spacing, **values) == rounded.item() - 1
+    assert formula("kept_drift")(**values) == pytest.approx(kept - 1, rel=1e-12)
+
+
 @pytest.mark.witness("rescued_gradient", "overflow_gradient")
 @pytest.mark.parametrize("scale", [1, 1024, 2**16])
 def test_scaled_gradients_in_fp16(scale):

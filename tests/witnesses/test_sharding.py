@@ -57,6 +57,17 @@ def test_shards_of_a_whole_model(shape, ranks):
     assert formula("padding_bytes")(**fp32) == bytes_reserved - bytes_held
 
 
+@pytest.mark.witness("gpt_padded_params", "gpt_padded_root_params")
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("ranks", RANKS)
+def test_what_collectives_move(shape, ranks):
+    model = TinyGPT(num_heads=4, **shape)
+    moved = lambda parameters: sum(ranks * p.chunk(ranks)[0].numel() for p in parameters)
+    assert rows_of("gpt_padded_params", shape, world_size=ranks) == moved(model.parameters())
+    root = [p for name, p in model.named_parameters() if not name.startswith("blocks.")]
+    assert rows_of("gpt_padded_root_params", shape, world_size=ranks) == moved(root)
+
+
 @pytest.mark.witness("step_bytes")
 def test_adam_counts_the_steps_of_each_tensor():
     net = torch.nn.Linear(3, 2)
