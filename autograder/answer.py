@@ -6,11 +6,11 @@ import unicodedata
 from dataclasses import dataclass
 
 from formulary import UnitError
-from formulary.amounts import AmountError, read
-from formulary.arithmetic import BITS, NotArithmetic, compute, parse
+from formulary.arithmetic import BITS
 from formulary.units import BYTE, PURE, SECOND, spell
 
 from . import expression, limits, symbols
+from .amount import amount_of
 from .exercise import Text
 from .expression import NotFormula
 
@@ -44,8 +44,7 @@ def is_blank(value):
 
 def plain(text):
     """`text` with full-width forms made ordinary, without control characters, on one line."""
-    text = unicodedata.normalize("NFKC", text[: limits.TEXT])
-    return " ".join("".join(c if unicodedata.category(c)[0] != "C" else " " for c in text).split())
+    return " ".join(expression.visible(unicodedata.normalize("NFKC", text[: limits.TEXT])).split())
 
 
 # --- true or false ---------------------------------------------------------------------------------------------------
@@ -84,54 +83,30 @@ def choice(value, keys):
 
 # --- an amount -------------------------------------------------------------------------------------------------------
 
-# what people write, and what the reader of amounts knows; tried in this order
-SPELLINGS = [
-    (r"^(约等于|大约|约为|约|approximately|approx\.?|about|[≈~=])\s*", ""),
-    (r"\s*(/|每|per)\s*(张)?\s*(GPU|gpu|card|rank|卡)s?\s*$", ""),
-    (r"[×·]", "*"),
-    (r"÷", "/"),
-    (r"吉字节", "GB"),
-    (r"字节", "B"),
-    (r"毫秒", "ms"),
-    (r"分钟", "min"),
-    (r"小时", "h"),
-    (r"秒", "s"),
-    (r"天", "d"),
-    (r"\s*(个参数|个令牌|个|张卡|张|步|次|条|卡|参数|cards?|GPUs?|steps?|parameters?|params?)\s*$", ""),
-    (r"(?<=\d)\s*亿", "e8"),
-    (r"(?<=\d)\s*万", "e4"),
-]
 # a unit's own name for "an amount such as 1.5 …"
 EXAMPLES = {BYTE: "GB", SECOND: "s"}
 
 
-def amount(value, unit):
-    """A number in base units from 112e9, "112 GB", "24.5GB/卡", "７/７１", "≈ 9.9 %" or "16*7e9"."""
+def amount(value, unit, bound=None):
+    """(number in base units, whether it stands alone) from 112e9, "112 GB", "24.5GB/卡", "７/７１", "≈ 9.9 %", or "≥ 63" for a `bound`."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise _no_amount(value, unit)
-    if isinstance(value, str):
-        value = _written(value, unit)
-    if (isinstance(value, int) and value.bit_length() > BITS) or not math.isfinite(value):
+    number, alone = _written(value, unit, bound) if isinstance(value, str) else (value, True)
+    if (isinstance(number, int) and number.bit_length() > BITS) or not math.isfinite(number):
         raise AnswerError(f"{_short(value)} is not a finite number", f"{_short(value)} 不是有限的数")
-    return value
+    return number, alone
 
 
-def _written(text, unit):
-    words = plain(text).strip(" .。;")
-    if len(words) > limits.AMOUNT:
-        raise _no_amount(text, unit)
-    for pattern, known in SPELLINGS:
-        words = re.sub(pattern, known, words)
+def _written(text, unit, bound):
     try:
-        return compute(parse(words))
-    except NotArithmetic:
-        pass
-    try:
-        return read(words, unit)
+        found = amount_of(text, unit, bound)
     except UnitError as error:
         raise WrongUnit(str(error), f"{_short(text)} 的单位不对，这里要的是{UNIT_NAMES.get(unit, spell(unit))}") from None
-    except (AmountError, ValueError, OverflowError):
-        raise _no_amount(text, unit) from None
+    except NotFormula:
+        found = None
+    if found is None:
+        raise _no_amount(text, unit)
+    return found
 
 
 def example(unit):

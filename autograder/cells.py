@@ -16,16 +16,18 @@ NO_PYTHON = Text(en="the cell is not valid Python there: {error}", zh="该处不
 def read_cell(source, names, known=None):
     """Answers by name from a cell whose assignments are all literal, or None if it would have to be run.
 
+    `names` may be {name: type of its part}: then formulas and amounts are also read where their quotes were forgotten.
     `known` holds what earlier cells assigned and is added to. Where the cell is no Python, each answer that can be
     told apart is read alone and the others are Unread.
     """
     known = {} if known is None else known
+    formulas = {name for name in names if isinstance(names, dict) and names[name] == "expression"}
     tree = _parse(source)
     if tree is None:
         return _salvage(source, names)
     found = {}
     for statement in tree.body:
-        if not _assign(statement, known, found):
+        if not (_unquoted(statement, formulas, source, known, found) or _assign(statement, known, found)):
             return None
     return {name: found[name] for name in names if name in found}
 
@@ -37,6 +39,22 @@ def _parse(source):
             return ast.parse(source) if len(source) <= limits.CELL else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _unquoted(statement, formulas, source, known, found):
+    """Whether a statement gives a formula without quotes, in letters that mean nothing to Python; it is entered into `found` as text."""
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    if not isinstance(target, ast.Name) or target.id not in formulas or not all(isinstance(node, FORMULA) for node in ast.walk(statement)):
+        return False
+    letters = {node.id for node in ast.walk(statement.value) if isinstance(node, ast.Name)}
+    if not letters or all(isinstance(known.get(letter), str) for letter in letters):
+        return False
+    found[target.id] = ast.get_source_segment(source, statement.value)
+    return True
+
+
+# what a formula without quotes is made of; anything else is code
+FORMULA = (ast.Assign, ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Constant, ast.operator, ast.unaryop, ast.expr_context)
 
 
 def _assign(statement, known, found):
@@ -74,11 +92,18 @@ def _salvage(source, names):
         return {name: Unread(why) for name in names}
     starts = [*re.finditer(rf"^({'|'.join(map(re.escape, names))})[ \t]*[=＝]", source, re.MULTILINE)]
     ends = [*(match.start() for match in starts[1:]), len(source)][: len(starts)]
-    found = {match[1]: _alone(match[1], source[match.end() : end]) for match, end in zip(starts, ends, strict=True)}
+    types = names if isinstance(names, dict) else {}
+    found = {
+        match[1]: _alone(match[1], source[match.end() : end], types.get(match[1]) in WITHOUT_QUOTES)
+        for match, end in zip(starts, ends, strict=True)
+    }
     return {name: found[name] if name in found else _lost(source) for name in names}
 
 
-def _alone(name, raw):
+WITHOUT_QUOTES = ("expression", "number")  # what is understood without them
+
+
+def _alone(name, raw, bare=False):
     tree = _parse(f"{name} = {raw.strip()}")
     found = {}
     if tree and all(_assign(statement, {}, found) for statement in tree.body) and name in found:
@@ -86,6 +111,8 @@ def _alone(name, raw):
     raw = re.sub(r"\n#.*", "", raw).strip()
     if len(raw) > 1 and QUOTES.get(raw[0]) == raw[-1]:
         return raw[1:-1][: limits.TEXT]
+    if bare and raw and "\n" not in raw and raw[0] not in QUOTES:
+        return raw.partition("#")[0].strip()[: limits.TEXT]
     return _lost(f"{name} = {raw}")
 
 

@@ -110,12 +110,16 @@ class NumberPart(Part):
 
     Where the answer follows from what an earlier part asked for, it is written over that part's name, or `follows` says
     which amounts in it are the answers to which parts: a learner's own earlier value can then be carried forward.
+    `bound` says that a least or largest value is asked for, so that `≥ 63` is read as 63; `alone` is the unit of a number
+    that is written without one, where the label says so.
     """
 
     type: Literal["number"]
     answer: Arithmetic
     within: float = Field(0.01, ge=0, lt=0.2)
     scale: str | None = None
+    bound: Literal["at_least", "at_most"] | None = None
+    alone: str | None = None
     follows: dict[Name, Name] = {}
 
 

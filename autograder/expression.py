@@ -79,20 +79,30 @@ PLAIN = [
 ]
 ENDINGS = [  # units, and whose they are: a formula is asked for, and its unit with it
     r"\s*(/|每|per)\s*(张)?\s*(GPU|card|rank|卡|step)s?\s*$",
-    r"(?<=[\s\d)\w])\s*\(?(bytes?|字节|FLOPs?|tokens?|seconds?|elements?|个参数|个元素|秒|个)\)?\s*$",
+    r"(?<=[\s\d)\w])\s*\(?(bytes?|字节|FLOPs?|tokens?|seconds?|elements?|slots?|steps?|rounds?|units?|个?参数|个?元素|个?时隙|步|轮|秒|个)\)?\s*$",
     r"[\s.。;；,，、]+$",
 ]
 
 
 def plain(text):
+    """`text` in plain characters, without a unit at its end. Raises NotFormula if it is too long."""
+    return " ".join(_replaced(characters(text), [(ending, "") for ending in ENDINGS]).split())
+
+
+def characters(text):
     """`text` in the plain characters that the tokens below know, on one line. Raises NotFormula if it is too long."""
     if len(text) > limits.FORMULA:
         raise NotFormula(f"a formula of more than {limits.FORMULA:,} characters", f"公式超过 {limits.FORMULA:,} 个字符")
-    text = _replaced(text, BEFORE_FOLDING)
-    text = unicodedata.normalize("NFKC", text)
-    text = "".join(" " if unicodedata.category(c)[0] == "C" else c for c in text)
-    text = _replaced(_replaced(text, TEX), PLAIN)
-    return " ".join(_replaced(text, [(ending, "") for ending in ENDINGS]).split())
+    text = visible(unicodedata.normalize("NFKC", _replaced(text, BEFORE_FOLDING)))
+    return " ".join(_replaced(_replaced(text, TEX), PLAIN).split())
+
+
+def visible(text):
+    """`text` without marks that have no width, and with a blank for each control character."""
+    return "".join(VISIBLE.get(unicodedata.category(c), c) for c in text)
+
+
+VISIBLE = {"Cf": "", "Cc": " ", "Cn": " ", "Co": " ", "Cs": " "}
 
 
 def _replaced(text, table):

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from formulary import judge
-from formulary.amounts import write
+from formulary.amounts import SCALES, unit_named, write
 from formulary.reckon import Amount
+from formulary.units import BYTE, PURE
 
 from . import answer as answers_
 from .answer import AnswerError, Unread, WrongUnit, is_blank, quote
@@ -83,6 +84,7 @@ WORDS = {
     "wrong": ("{label}: {stated} is not right", "{label}：{stated}，不对"),
     "expected": ("expected: {expected}", "应为：{expected}"),
     "far": ("expected: {expected}; yours is {ratio} times that", "应为：{expected}；你的是它的 {ratio} 倍"),
+    "say_unit": ("the unit is missing: say {units}", "缺少单位：请写明 {units}"),
     "follows": (
         "{label}: {stated} is not the right value, but it follows correctly from your own answer to “{earlier}”: {share} of the credit",
         "{label}：{stated} 不是正确值，但由你自己对“{earlier}”的答案推得正确：得本项的 {share}",
@@ -186,10 +188,10 @@ def _stated(exercise, names, answers):
     """What the learner stated for the number parts `names`, as Amounts; nothing for what can't be read, is blank or zero."""
     found = {}
     for name in names:
-        unit = exercise.expected(exercise.part(name)).unit
+        part, expected = exercise.part(name), exercise.expected(exercise.part(name))
         with contextlib.suppress(AnswerError):
-            if not is_blank(answers.get(name)) and (value := answers_.amount(answers[name], unit)):
-                found[name] = Amount(value, unit)
+            if not is_blank(answers.get(name)) and (value := _amount(part, answers[name], expected)[0]):
+                found[name] = Amount(value, expected.unit)
     return found
 
 
@@ -241,7 +243,7 @@ def _compared(exercise, part, stated):
 
 def _compare_number(exercise, part, value):
     expected = exercise.expected(part)
-    stated = answers_.amount(value, expected.unit)
+    stated, alone = _amount(part, value, expected)
     known = {m.name: m for m in part.mistakes}
     wrong = {name: exercise.mistaken(part, m).value for name, m in known.items()}
     verdict = judge(stated, expected.value, within=part.within, unit=expected.unit, mistakes=wrong, ranks=exercise.ranks)
@@ -249,7 +251,27 @@ def _compare_number(exercise, part, value):
     slip = verdict.slip and Text(en=verdict.slip.en, zh=verdict.slip.zh)
     if verdict.passed:
         return Finding(part.name, Status.RIGHT, 1, words("right", label=part.label, stated=shown), hint=slip)
+    if alone and not verdict.mistake and (missing := _missing_unit(stated, [expected.value, *wrong.values()], expected.unit, part.within)):
+        return _wrong(exercise, part, words("wrong", label=part.label, stated=f"{stated:.4g}"), slip=missing)
     return _wrong(exercise, part, words("wrong", label=part.label, stated=shown), known.get(verdict.mistake), slip, verdict.ratio)
+
+
+def _amount(part, value, expected):
+    """(what is stated, in base units, and whether its unit is missing); a number alone may be in the unit that the label says."""
+    stated, alone = answers_.amount(value, expected.unit, part.bound)
+    if alone and part.alone and not judge(stated, expected.value, within=part.within).passed:
+        return float(stated * unit_named(part.alone, expected.unit)[0]), False
+    return stated, alone and expected.unit != PURE
+
+
+def _missing_unit(stated, values, unit, within):
+    """The hint that a number stands alone which would be one of `values` with a unit behind it, or None."""
+    for name in (name for name, size in SCALES.get(unit, ()) if size != 1):
+        units = [name, name.replace("k", "K").replace("B", "iB")] if BYTE in unit.free_symbols else [name]
+        sizes = (float(unit_named(one, unit)[0]) for one in units)
+        if any(judge(stated * size, value, within=within).passed for size in sizes for value in values):
+            return words("say_unit", units=Text(en=" or ".join(units), zh=" 或 ".join(units)))
+    return None
 
 
 def _compare_expression(exercise, part, value):

@@ -86,6 +86,30 @@ def test_the_rest_of_a_broken_cell_is_kept_for_a_person(source, name):
     assert isinstance(lost, Unread) and lost.raw and "Python" in lost.why.en
 
 
+TYPES = {"law": "expression", "total": "number", "why": "reason"}
+UNQUOTED = [
+    ("law = (P-1)/(M+P-1)", "law", "(P-1)/(M+P-1)"),
+    ("law = 2*S*(k-1)/k  # both passes", "law", "2*S*(k-1)/k"),
+    ("law = sqrt(L)\ntotal = 112e9", "law", "sqrt(L)"),
+    ("law = 2S(k-1)/k\nwhy = 'so'", "law", "2S(k-1)/k"),
+    ("law = 16Ψ/k\ntotal = 112 GB", "law", "16Ψ/k"),
+    ("law = 16Ψ/k\ntotal = 24.5GB/卡  # 约", "total", "24.5GB/卡"),
+    ("law = \\frac{P-1}{M}\ntotal = 3", "law", "\\frac{P-1}{M}"),
+    ("law = 7/71", "law", 7 / 71),
+    ("text = '2*S'\nlaw = text", "law", "2*S"),
+]
+
+
+@pytest.mark.parametrize(("source", "name", "value"), UNQUOTED)
+def test_formulas_and_amounts_are_read_without_their_quotes(source, name, value):
+    assert read_cell(source, TYPES)[name] == value
+
+
+@pytest.mark.parametrize("source", ["law = [P]", "law = (lambda P: P)(M)", "law = P.real", "law = P if M else 1", "total = a + b"])
+def test_what_is_more_than_a_formula_is_code(source):
+    assert read_cell(source, TYPES) is None
+
+
 @pytest.mark.parametrize(
     "source", ["verdict = (" * 20_000, "\x00", "x" * 1_000_000, "(" * 300 + ")" * 300, "-" * 100_000 + "1", "verdict = True\n\ud800"]
 )

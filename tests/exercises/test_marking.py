@@ -54,7 +54,7 @@ def test_tolerance_has_two_sides(name, part):
         assert rubric.check(exercise, exercise.part(part), expected.value * factor).status is not Status.RIGHT
 
 
-@pytest.mark.parametrize(("written", "hint"), [("104.3 GB", "GiB"), ("112 MB", "1,000 times too small"), ("112", "times too small")])
+@pytest.mark.parametrize(("written", "hint"), [("104.3 GB", "GiB"), ("112 MB", "1,000 times too small"), ("112", "unit is missing")])
 def test_units_that_slipped_are_named(written, hint):
     finding = results("E000-SA01", total=written)["ledger"].findings[-1]
     assert finding.status is Status.WRONG and hint in finding.hint.en

@@ -80,7 +80,7 @@ def test_gib_for_gb_is_named_and_never_accepted_in_silence(name, part):
     exercise, part = BANK[name], BANK[name].part(part)
     digits = write(exercise.expected(part).value, BYTE, 6, "GB").split()[0].replace(",", "")
     found = check(exercise, part, f"{digits} GiB")
-    assert amount(f"{digits} GiB", BYTE) and found.hint is not None
+    assert amount(f"{digits} GiB", BYTE)[0] and found.hint is not None
     assert found.mistake or "GiB" in found.hint.en
 
 
