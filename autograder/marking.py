@@ -198,7 +198,7 @@ def _languages(assignment, exercises, answers):
 
 def _answers(cells, exercises):
     """Answers by part name, for each answer cell."""
-    names = {name: [part.name for part in exercise.parts] for name, exercise in exercises.items()}
+    names = {name: {part.name: part.type for part in exercise.parts} for name, exercise in exercises.items()}
     ours = [cell for cell in cells if cell["cell_type"] == "code" and not _nbgrader(cell).get("grade")]
     found = sandbox.answers([(cell["source"], names.get(_name(cell))) for cell in ours])
     return dict(zip((_name(cell) for cell in ours if _name(cell) in names), found, strict=True))
