@@ -1,6 +1,7 @@
 """Sixteen Psi's explorers: formulas under a reader's hands, live with and without a kernel."""
 
 from .activations import activation_explorer, recompute_explorer
+from .collectives import bucket_explorer, message_explorer, ring_explorer
 from .control import Choice, Slider, Step
 from .curve import Curve
 from .explorer import Explorer
@@ -22,12 +23,15 @@ __all__ = [
     "Step",
     "Timeline",
     "activation_explorer",
+    "bucket_explorer",
     "counter",
     "fsdp_peak_explorer",
     "hybrid_explorer",
     "memory_explorer",
+    "message_explorer",
     "pipeline_explorer",
     "recompute_explorer",
+    "ring_explorer",
     "sharding_explorer",
     "traffic_explorer",
     "unit_explorer",
