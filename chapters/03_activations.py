@@ -59,8 +59,8 @@ from formulary.units import BYTE
 # %% [markdown]
 # ## The decision
 #
-# A model of the size of the smallest LLaMA is to be trained on eight large cards, its gradients and optimizer states shared among
-# them (ZeRO stage 2; chapter 1 has the ledger). The model states leave room:
+# A model of the size of the smallest LLaMA is to be trained on eight large cards, its gradients and optimizer states
+# shared among them (ZeRO stage 2; chapter 1 has the ledger). The model states leave room:
 
 # %%
 card, model = GPUS["A100 80GB"], MODELS["LLaMA 7B"]
@@ -69,9 +69,10 @@ room = ZERO_HEADROOM(memory_capacity=card["memory_capacity"], **cluster)
 Claim("Of {memory_capacity} the model states take {zero_state_bytes}, so {zero_headroom_bytes} are free.")(**card, **cluster)
 
 # %% [markdown]
-# Each card is to work on four sequences at a time, of two thousand tokens each: a *micro-batch*. What remains to be paid
-# are the **activations**, the intermediate results that the forward pass leaves lying about because the backward pass
-# will want them. Do they fit? And when the colleague from chapter 1 comes back and asks for sequences four times as long?
+# Each card is to work on four sequences at a time, of two thousand tokens each: a *micro-batch*. What remains to be
+# paid are the **activations**, the intermediate results that the forward pass leaves lying about because the backward
+# pass will want them. Do they fit? And when the colleague from chapter 1 comes back and asks for sequences four times
+# as long?
 #
 # **Guess first.** How much do the activations of that micro-batch weigh, if attention is written the way the textbook
 # writes it? Put your guess in place of `None`, a number and its unit in quotes.
@@ -92,24 +93,24 @@ guess and judge(ACTIVATION.quantity.accept(guess), ACTIVATION(**shape, **batch),
 # ## Pebbles on the way up
 #
 # Think of a training step as a walk up a mountain and down again. On the way up, the forward pass, the walker drops a
-# pebble at every turn; on the way down, the backward pass, each pebble tells which way to go, and is picked up. Nobody can
-# put down a pebble only when it is needed: the walker needs the *last* one first. So at the summit, where the loss is
-# computed, all pebbles lie on the mountain at once. That is why activations are a sum over all layers and not the need of
-# a single one.
+# pebble at every turn; on the way down, the backward pass, each pebble tells which way to go, and is picked up. Nobody
+# can put down a pebble only when it is needed: the walker needs the *last* one first. So at the summit, where the loss
+# is computed, all pebbles lie on the mountain at once. That is why activations are a sum over all layers and not the
+# need of a single one.
 #
-# What is a pebble? The gradient of a product needs both of its factors, so a matrix product keeps its input; a GELU needs to
-# know where on its curve it was; dropout needs its mask. Walk through one Transformer layer of *width* $h$ (numbers per
-# token), with a micro-batch of $b$ sequences of $s$ tokens, and write down each pebble. Every tensor of the main road has
-# $s\,b\,h$ elements. With 16-bit activations an element takes two bytes, a dropout mask one; the inner layer of the
-# *MLP* (the two matrices after attention) is four times as wide:
+# What is a pebble? The gradient of a product needs both of its factors, so a matrix product keeps its input; a GELU
+# needs to know where on its curve it was; dropout needs its mask. Walk through one Transformer layer of *width* $h$
+# (numbers per token), with a micro-batch of $b$ sequences of $s$ tokens, and write down each pebble. Every tensor of
+# the main road has $s\,b\,h$ elements. With 16-bit activations an element takes two bytes, a dropout mask one; the
+# inner layer of the *MLP* (the two matrices after attention) is four times as wide:
 
 # %%
 LINEAR_ACTIVATION.derivation
 
 # %% [markdown]
 # So much for everything that grows in step with the sequence. Attention adds something else. Each of its $a$ *heads*
-# compares every token with every other, which makes a square table of *scores*, and three versions of that table
-# want to be remembered: the softmax's output, the dropout mask, and what the dropout let through.
+# compares every token with every other, which makes a square table of *scores*, and three versions of that table want
+# to be remembered: the softmax's output, the dropout mask, and what the dropout let through.
 
 # %%
 SCORE_ACTIVATION.derivation
@@ -118,7 +119,8 @@ SCORE_ACTIVATION.derivation
 ACTIVATION.by_convention()
 
 # %% [markdown]
-# What the sum takes for granted is worth reading once; another architecture has another constant, but the same two shapes:
+# What the sum takes for granted is worth reading once; another architecture has another constant, but the same two
+# shapes:
 
 # %%
 print(*ACTIVATION.assumptions, sep="\n")
@@ -162,8 +164,8 @@ class Held:
 
 
 # %% [markdown]
-# And a layer, written out so that its tensors are those of the list above. `explicit` attention builds the table of scores;
-# otherwise PyTorch's fused attention is called, which is a FlashAttention and builds none.
+# And a layer, written out so that its tensors are those of the list above. `explicit` attention builds the table of
+# scores; otherwise PyTorch's fused attention is called, which is a FlashAttention and builds none.
 
 
 # %% tags=["definition"]
@@ -216,7 +218,8 @@ with (kept_fused := Kept(fused)).hooks:
 judge(kept_fused.live, ACTIVATION(**small, bytes_per_score=0), within=0, unit=BYTE)
 
 # %% [markdown]
-# (A FlashAttention keeps one small number for each row of scores instead of the row. Chapter 4 shows how it gets by with that.)
+# (A FlashAttention keeps one small number for each row of scores instead of the row. Chapter 4 shows how it gets by
+# with that.)
 #
 # ## Where the bytes lie
 #
@@ -234,13 +237,14 @@ both_units = Claim("{flash:GB}, or {flash:GiB} as a tool would print it", flash=
 both_units(**model, **batch)
 
 # %% [markdown]
-# Mind the second unit. The batch, the width and the number of layers multiply to a round power of two here, so the figure in
-# GiB looks like the coefficient of the formula, and it is quoted as GB all over the place. It must be converted before it
-# is added to model states in GB.
+# Mind the second unit. The batch, the width and the number of layers multiply to a round power of two here, so the
+# figure in GiB looks like the coefficient of the formula, and it is quoted as GB all over the place. It must be
+# converted before it is added to model states in GB.
 #
 # ## What a longer sequence does
 #
-# Everything grows with the sequence, but the scores grow with its square. Their share $p$ decides how steeply the whole grows:
+# Everything grows with the sequence, but the scores grow with its square. Their share $p$ decides how steeply the whole
+# grows:
 
 # %%
 SCORE_SHARE.by_convention()
@@ -287,8 +291,8 @@ crossing(**model)
 #
 # ## Explore
 #
-# **Guess first.** With everything else as it is, how long may the sequences be until the activations of your micro-batch
-# outgrow the room, with FlashAttention? Then move the slider.
+# **Guess first.** With everything else as it is, how long may the sequences be until the activations of your
+# micro-batch outgrow the room, with FlashAttention? Then move the slider.
 
 # %%
 guess = None
@@ -308,8 +312,8 @@ activation_explorer(bytes_per_score=0, zero_headroom_bytes=room)
 # %% [markdown]
 # ## The mountain
 #
-# Now let us watch the pebbles: the bytes that autograd holds, after every tensor it puts aside or lets go, over one whole
-# step of a stack of six layers.
+# Now let us watch the pebbles: the bytes that autograd holds, after every tensor it puts aside or lets go, over one
+# whole step of a stack of six layers.
 
 # %%
 tall = nn.Sequential(*(Layer(64, heads=4, explicit=False) for _ in range(6))).bfloat16()
@@ -317,8 +321,9 @@ with (plain := Kept(tall)).hooks:
     tall(x).sum().backward()
 
 # %% [markdown]
-# And once more with **checkpointing** (also called recomputation): each layer keeps its input and nothing else. When backward reaches
-# the layer, its forward pass is run again from that input, and only then are its pebbles there, one layer's at a time.
+# And once more with **checkpointing** (also called recomputation): each layer keeps its input and nothing else. When
+# backward reaches the layer, its forward pass is run again from that input, and only then are its pebbles there, one
+# layer's at a time.
 
 
 # %% tags=["definition"]
@@ -362,9 +367,9 @@ other_inputs = KEPT_INPUT(num_layers=5, micro_batch=2, seq_length=48, hidden_siz
 judge(max(lean.history), other_inputs + LAYER_ACTIVATION(**one_layer), within=0, unit=BYTE)
 
 # %% [markdown]
-# That is five checkpoints and a layer. The formula says six and a layer: it counts the input of the rebuilt layer twice, once as a
-# checkpoint and once as that layer's first pebble, where PyTorch lets the two share their memory. For a model of many layers
-# it makes no difference. GPT-3, for example:
+# That is five checkpoints and a layer. The formula says six and a layer: it counts the input of the rebuilt layer
+# twice, once as a checkpoint and once as that layer's first pebble, where PyTorch lets the two share their memory. For
+# a model of many layers it makes no difference. GPT-3, for example:
 
 # %%
 one_sequence = {"micro_batch": 1, "seq_length": "2048"}
@@ -379,9 +384,9 @@ saving(**gpt3, **one_sequence)
 # %% [markdown]
 # ## What it costs
 #
-# Computing again is work. A forward pass takes two FLOP (floating-point operations, a multiplication or an addition) for
-# each parameter and token, a backward pass four: it multiplies once for the gradient of the input and once for that of
-# the weights. Whoever repeats the share $\varphi$ of the forward pass pays:
+# Computing again is work. A forward pass takes two FLOP (floating-point operations, a multiplication or an addition)
+# for each parameter and token, a backward pass four: it multiplies once for the gradient of the input and once for that
+# of the weights. Whoever repeats the share $\varphi$ of the forward pass pays:
 
 # %%
 RECOMPUTE_GROWTH.derivation
@@ -403,8 +408,8 @@ with FlopCounterMode(display=False) as again:
 judge(np.divide(again.get_total_flops(), once.get_total_flops()), RECOMPUTE_GROWTH(recomputed_share=1))
 
 # %% [markdown]
-# And does it change the result? Rebuilding is not approximating: from the same input, weights and random numbers the same
-# pebbles come. (PyTorch stores the state of the random numbers for that, so that dropout drops the same elements.)
+# And does it change the result? Rebuilding is not approximating: from the same input, weights and random numbers the
+# same pebbles come. (PyTorch stores the state of the random numbers for that, so that dropout drops the same elements.)
 
 # %%
 gradients = []
@@ -419,8 +424,8 @@ all(torch.equal(one, other) for one, other in zip(*gradients, strict=True))
 # %% [markdown]
 # ## How many checkpoints?
 #
-# A checkpoint for each layer is not the only choice. Cut the $L$ layers into $g$ *segments*, keep the input of each, and
-# rebuild a segment at a time. Fewer checkpoints make a lower ridge and a higher tooth:
+# A checkpoint for each layer is not the only choice. Cut the $L$ layers into $g$ *segments*, keep the input of each,
+# and rebuild a segment at a time. Fewer checkpoints make a lower ridge and a higher tooth:
 
 # %%
 CHECKPOINT_PEAK.derivation
@@ -432,8 +437,8 @@ CHECKPOINT_PEAK.derivation
 BEST_SEGMENTS.derivation
 
 # %% [markdown]
-# Read that result twice, because the literature is full of another one. The classic rule, the square root of the number of
-# layers, comes of letting a checkpoint weigh as much as all that a layer keeps:
+# Read that result twice, because the literature is full of another one. The classic rule, the square root of the number
+# of layers, comes of letting a checkpoint weigh as much as all that a layer keeps:
 
 # %%
 UNIT_COST_SEGMENTS.derivation
@@ -450,7 +455,8 @@ segments(**gpt3, seq_length="2048")
 
 # %% [markdown]
 # **Selective** recomputation takes the other way: throw away only what is large and cheap to rebuild. Scores are just
-# that, large because of the square, cheap because the two products that make them are small beside the layer's matrices:
+# that, large because of the square, cheap because the two products that make them are small beside the layer's
+# matrices:
 
 # %%
 SELECTIVE_OVERHEAD.derivation
@@ -477,7 +483,8 @@ recompute_explorer(zero_headroom_bytes=room)
 # %% [markdown]
 # ## What the formula leaves out
 #
-# **Another MLP.** LLaMA's layers have three matrices and a SwiGLU instead of two and a GELU, and no dropout. Their own ledger:
+# **Another MLP.** LLaMA's layers have three matrices and a SwiGLU instead of two and a GELU, and no dropout. Their own
+# ledger:
 
 # %%
 SWIGLU_ACTIVATION.derivation
@@ -486,8 +493,8 @@ SWIGLU_ACTIVATION.derivation
 Claim("By its own ledger that LLaMA keeps {swiglu_activation_bytes}, by GELU's {flash}.", flash=flash)(**model, **batch)
 
 # %% [markdown]
-# **The end of the model.** Every token gets a score for every word of the vocabulary, in fp32. It is no layer's and in no
-# layer formula, but with large vocabularies it is the summit of the mountain:
+# **The end of the model.** Every token gets a score for every word of the vocabulary, in fp32. It is no layer's and in
+# no layer formula, but with large vocabularies it is the summit of the mountain:
 
 # %%
 LOGITS.by_convention()
@@ -519,16 +526,16 @@ plan(**model, **batch, **cluster, **card)
 plan(**model, **cluster, **card, micro_batch=4, seq_length="8192")
 
 # %% [markdown]
-# FlashAttention alone no longer fits. Before paying a third more computation, try what is free: one sequence at a
-# time, and the global batch restored by *accumulating* gradients over four micro-batches (chapter 6):
+# FlashAttention alone no longer fits. Before paying a third more computation, try what is free: one sequence at a time,
+# and the global batch restored by *accumulating* gradients over four micro-batches (chapter 6):
 
 # %%
 plan(**model, **cluster, **card, micro_batch=1, seq_length="8192")
 
 # %% [markdown]
 # It has the size of the first case: with FlashAttention only the number of tokens counts, not how they are cut into
-# sequences. Recomputation is for the case in which a single sequence no longer fits, or in which the larger
-# micro-batch is worth more than the third it costs.
+# sequences. Recomputation is for the case in which a single sequence no longer fits, or in which the larger micro-batch
+# is worth more than the third it costs.
 #
 # ## Check yourself
 #
@@ -561,15 +568,15 @@ ask("E002-Q26").form()
 # %% [markdown]
 # ## What people get wrong
 #
-# **"One layer runs after the other, so memory never exceeds what one of them needs."** The walker needs the last pebble first; at
-# the summit all of them lie there:
+# **"One layer runs after the other, so memory never exceeds what one of them needs."** The walker needs the last pebble
+# first; at the summit all of them lie there:
 
 # %%
 Claim("One layer of GPT-3 keeps {one}; at the summit {activation_bytes} are alive.", one=LAYER_ACTIVATION)(**gpt3, **one_sequence)
 
 # %% [markdown]
-# **"Recomputation costs a third of a forward pass."** It costs a whole one, which is a third of the *step*. Figures of a fifth
-# or less belong to partial schemes, or to wall-clock time in which something else was waited for:
+# **"Recomputation costs a third of a forward pass."** It costs a whole one, which is a third of the *step*. Figures of
+# a fifth or less belong to partial schemes, or to wall-clock time in which something else was waited for:
 
 # %%
 Claim(
@@ -579,18 +586,18 @@ Claim(
 )()
 
 # %% [markdown]
-# **"Checkpointing makes the model fit."** It rebuilds activations. A weight, a gradient, a moment of Adam cannot be rebuilt from a
-# layer's input, so model states stay where they are. Attack the larger of the two halves.
+# **"Checkpointing makes the model fit."** It rebuilds activations. A weight, a gradient, a moment of Adam cannot be
+# rebuilt from a layer's input, so model states stay where they are. Attack the larger of the two halves.
 #
-# **"The input of a GPT-3 layer is some megabytes, so all of them are under a gigabyte."** The width enters once, but it is
-# large:
+# **"The input of a GPT-3 layer is some megabytes, so all of them are under a gigabyte."** The width enters once, but it
+# is large:
 
 # %%
 Claim("One input {boundary_bytes}, all of them {kept_input_bytes}.")(**gpt3, **one_sequence)
 
 # %% [markdown]
-# **"MB is MB."** Tables of activations are full of figures in powers of two with the unit of powers of ten. The scores of
-# GPT-3, in one 16-bit copy:
+# **"MB is MB."** Tables of activations are full of figures in powers of two with the unit of powers of ten. The scores
+# of GPT-3, in one 16-bit copy:
 
 # %%
 Claim("{copy:GB} or {copy:GiB}", copy=SCORE_ACTIVATION.under("one_score_copy"))(**gpt3, **one_sequence)
@@ -598,8 +605,8 @@ Claim("{copy:GB} or {copy:GiB}", copy=SCORE_ACTIVATION.under("one_score_copy"))(
 # %% [markdown]
 # ## What else is said about this
 #
-# Claims in circulation, with the figure as it is told and the figure as it computes. The wrong ones, the slips of unit, and those that
-# are right under a convention of their own:
+# Claims in circulation, with the figure as it is told and the figure as it computes. The wrong ones, the slips of unit,
+# and those that are right under a convention of their own:
 
 # %%
 claims(chapter=3, verdict="wrong")
@@ -615,12 +622,14 @@ claims(chapter=3, verdict="convention")
 #
 # Three questions that are asked most, and what a strong answer contains:
 #
-# 1. *"How much memory do activations take?"* Batch, sequence, width and layers multiplied, the constant and what it assumes
-#    (precision, MLP, dropout), the scores apart with their square, and what removes them. Then the logits.
-# 2. *"What does checkpointing cost and save?"* It keeps layer inputs and rebuilds a layer at a time: a ridge and one tooth. One more
-#    forward pass, a third of the step's FLOP. It leaves model states alone, and gradients are the same to the bit.
-# 3. *"You run out of memory when the sequence doubles. What do you do, in which order?"* FlashAttention if it is not on; a smaller
-#    micro-batch with accumulation; selective, then full recomputation; then split the sequence over cards (chapter 9).
+# 1. *"How much memory do activations take?"* Batch, sequence, width and layers multiplied, the constant and what it
+#    assumes (precision, MLP, dropout), the scores apart with their square, and what removes them. Then the logits.
+# 2. *"What does checkpointing cost and save?"* It keeps layer inputs and rebuilds a layer at a time: a ridge and one
+#    tooth. One more forward pass, a third of the step's FLOP. It leaves model states alone, and gradients are the same
+#    to the bit.
+# 3. *"You run out of memory when the sequence doubles. What do you do, in which order?"* FlashAttention if it is not
+#    on; a smaller micro-batch with accumulation; selective, then full recomputation; then split the sequence over cards
+#    (chapter 9).
 #
-# **Next.** See the mountain of a real training run, and hold its summit against the prediction, in the lab
-# [peak memory](../labs/notebooks/peak_memory.ipynb). Then chapter 4: how attention gets by without its scores.
+# **Next.** See the mountain of a real training run, and hold its summit against the prediction, in the lab [peak
+# memory](../labs/notebooks/peak_memory.ipynb). Then chapter 4: how attention gets by without its scores.
