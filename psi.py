@@ -11,6 +11,7 @@ COMMANDS = {
     "bank": ("autograder.cli", "check and show the exercises"),
     "grade": ("autograder.jail.doctor", "say what this machine offers to lock code in with"),
     "bench": ("autograder.reasons.cli", "measure the markers"),
+    "drill": ("autograder.drills.cli", "practise for an interview, what you forget first"),
     "lab": ("labs.cli", "predict, run a real job, compare"),
 }
 

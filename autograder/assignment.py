@@ -164,26 +164,49 @@ def _options(exercise, languages):
 
 HOW = {
     "verdict": Text(en="True or False", zh="True 或 False"),
-    "reason": Text(en="a text in quotes; in three quotes it may have several lines", zh="引号里的一段文字；用三引号可写多行"),
-    "choice": Text(en="a letter in quotes", zh="引号里的字母"),
-    "several": Text(en='letters in quotes, such as "A, C"', zh='引号里的字母，如 "A, C"'),
+    "reason": Text(en="a text", zh="一段文字"),
+    "choice": Text(en="a letter", zh="一个字母"),
+    "several": Text(en="letters, such as A, C", zh="若干字母，如 A, C"),
     "number": Text(en="a number", zh="一个数"),
     "amount": Text(en="an amount such as {example}", zh="一个量，如 {example}"),
-    "expression": Text(en="a formula in quotes, in the letters {letters}", zh="引号里的公式，可用字母 {letters}"),
+    "expression": Text(en="a formula in the letters {letters}", zh="公式，可用字母 {letters}"),
+}
+# what Python wants around it, in a cell
+QUOTED = {
+    "reason": Text(en="{how} in quotes; in three quotes it may have several lines", zh="引号里的{how}；用三引号可写多行"),
+    "choice": Text(en="{how} in quotes", zh="引号里的{how}"),
+    "several": Text(en="{how}, in quotes", zh="{how}，写在引号里"),
+    "amount": Text(en="{how}, in quotes", zh="{how}，写在引号里"),
+    "expression": Text(en="in quotes, {how}", zh="写在引号里：{how}"),
 }
 
 
-def how(exercise, part):
-    """How a part's answer is to be written."""
-    if part.type == "number" and (unit := exercise.expected(part).unit) != PURE:
-        return HOW["amount"].map(lambda words: words.format(example=f'"{example(unit)}"'))
-    if part.type == "expression":
-        return HOW["expression"].map(lambda words: words.format(letters=", ".join(shown(exercise.alphabet(part)))))
-    return HOW["several" if exercise.several(part) else part.type]
+def how(exercise, part, quoted=False):
+    """How a part's answer is to be written: into a field, or `quoted` in a cell of Python."""
+    kind = _how(exercise, part)
+    said = HOW[kind].map(lambda words: words.format(**_blanks(exercise, part, kind)))
+    if not quoted or kind not in QUOTED:
+        return said
+    return Text(**{language: getattr(QUOTED[kind], language).format(how=getattr(said, language)) for language in LANGUAGES})
+
+
+def _how(exercise, part):
+    if part.type == "number" and exercise.expected(part).unit != PURE:
+        return "amount"
+    return "several" if exercise.several(part) else part.type
+
+
+def _blanks(exercise, part, kind):
+    if kind == "amount":
+        return {"example": example(exercise.expected(part).unit)}
+    return {"letters": ", ".join(shown(exercise.alphabet(part)))} if kind == "expression" else {}
 
 
 def _answer_cell(exercise, languages):
-    stubs = [f"# {part.label.say(languages)}: {how(exercise, part).say(languages)}\n{part.name} = {_stub(part)}" for part in exercise.parts]
+    stubs = [
+        f"# {part.label.say(languages)}: {how(exercise, part, quoted=True).say(languages)}\n{part.name} = {_stub(part)}"
+        for part in exercise.parts
+    ]
     solution = [f"{part.name} = {_solution(exercise, part, languages)}" for part in exercise.parts]
     source = "\n".join([*stubs, "### BEGIN SOLUTION", *solution, "### END SOLUTION"])
     return _cell(new_code_cell, answer_id(exercise.id), source, solution=True)

@@ -64,7 +64,7 @@ SEE = Text(en="read chapter {number}, “{title}”{where}", zh="请读第 {numb
 
 def chapter(number, book=""):
     """Where an exercise's subject is explained: chapter and title, and its address where the `book` has one."""
-    row = _chapters().get(number)
+    row = chapters().get(number)
     if row is None:
         return None
     source = next(CONTENTS.parent.glob(f"{number:02d}_*.ipynb"), None)
@@ -73,7 +73,8 @@ def chapter(number, book=""):
 
 
 @cache
-def _chapters():
+def chapters():
+    """{number: row of the contents} of every chapter."""
     contents = yaml.safe_load(CONTENTS.read_text(encoding="utf-8"))
     return {row["number"]: row for part in contents["parts"] for row in part["chapters"]}
 

@@ -24,27 +24,29 @@ class Form(widgets.VBox):
 
 def form(question):
     """A box with the question, one labelled field a part, and a button that shows the marks below."""
-    fields = {part.name: _field(question.exercise, part, question.languages) for part in question.exercise.parts}
+    fields = {part.name: field(question.exercise, part, question.languages) for part in question.exercise.parts}
     button, marks = widgets.Button(description=CHECK.say(question.languages)), widgets.HTML()
 
     def check(_):
-        answers = {name: _answer(field.value) for name, field in fields.items()}
+        answers = {name: answer_of(box) for name, box in fields.items()}
         marks.value = f'<div role="status">{question.check(**answers)._repr_html_()}</div>'
 
     button.on_click(check)
-    return Form(question, _shown(question), *fields.values(), button, marks)
+    return Form(question, shown(question.text), *fields.values(), button, marks)
 
 
-def _shown(question):
+def shown(markdown):
+    """A widget that shows markdown, its formulas set."""
     out = widgets.Output()
-    out.append_display_data(Statement(question.text))
+    out.append_display_data(Statement(markdown))
     return out
 
 
-def _field(exercise, part, languages):
-    field = FIELDS[part.type](exercise, part, languages)
-    field.description, field.style.description_width = part.label.say(languages), "initial"  # read out with the field
-    return field
+def field(exercise, part, languages):
+    """The widget to answer a part in, labelled."""
+    box = FIELDS[part.type](exercise, part, languages)
+    box.description, box.style.description_width = part.label.say(languages), "initial"  # read out with the field
+    return box
 
 
 def _verdict(exercise, part, languages):
@@ -67,5 +69,6 @@ FIELDS = {
 }
 
 
-def _answer(value):
-    return list(value) if isinstance(value, tuple) else value
+def answer_of(box):
+    """What a field holds, as plain data."""
+    return list(box.value) if isinstance(box.value, tuple) else box.value

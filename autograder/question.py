@@ -63,7 +63,8 @@ class Question:
         return f"**{heading(self.exercise, self.languages)}**\n\n{question(self.exercise, self.languages)}"
 
     def _repr_markdown_(self):
-        rows = [f"- `{p.name}`: {p.label.say(self.languages)} ({how(self.exercise, p).say(self.languages)})" for p in self.exercise.parts]
+        wanted = lambda part: how(self.exercise, part, quoted=True).say(self.languages)
+        rows = [f"- `{part.name}`: {part.label.say(self.languages)} ({wanted(part)})" for part in self.exercise.parts]
         return "\n\n".join([self.text, "\n".join(rows)])
 
 

@@ -1,0 +1,145 @@
+"""Drills in a notebook: `from autograder import drill; drill()`. The same deck and store as in the terminal, with fields and buttons."""
+
+import time
+
+import ipywidgets as widgets
+
+from .. import feedback
+from ..assignment import heading, question
+from ..bank import Bank
+from ..exercise import KINDS, LANGUAGES
+from ..form import answer_of, field, shown
+from ..rubric import Status
+from .deck import RAPID_SECONDS, Deck, Wanted, estimate, findings, self_marked, share
+from .explain import explained
+from .progress import statistics, write
+from .proposal import marked
+from .schedule import rating
+from .store import Store
+from .wording import say, span
+
+VERDICTS = {1: "wrong", 2: "partly", 3: "right"}
+
+
+def drill(lang="en", store=None, chapter=None):
+    """A panel that asks the bank's exercises, what is due first; progress is kept in `store`, a path, or the user's own data folder."""
+    languages = LANGUAGES if lang == "both" else (lang,)
+    return Panel(Deck(Bank(), Store(store)), languages, chapter)
+
+
+class Panel(widgets.VBox):
+    """The choice of what to ask, the question, fields for the answers, and what came of them."""
+
+    def __init__(self, deck, languages, chapter=None):
+        self.deck, self.languages, self.last = deck, languages, ()
+        self.choice = _choice(deck, languages, chapter)
+        self.buttons = {name: widgets.Button(description=self._say(name)) for name in ("check", "hint", "show", "next")}
+        for name, button in self.buttons.items():
+            button.on_click(getattr(self, f"_on_{name}"))
+        self.asking, self.told, self.own, self.stand = widgets.VBox(), widgets.VBox(), widgets.VBox(), widgets.HTML()
+        bar = widgets.HBox(list(self.buttons.values()))
+        super().__init__([widgets.HBox(list(self.choice.values())), self.asking, bar, self.told, self.own, self.stand])
+        self._on_next(None)
+
+    def _say(self, key, **values):
+        return say(key, self.languages, **values)
+
+    @property
+    def wanted(self):
+        """What the learner chose to be asked."""
+        picked = {name: (box.value,) if box.value is not None else () for name, box in self.choice.items() if name != "mode"}
+        kinds = picked["kind"] or (("calculation",) if self.rapid else ())
+        return Wanted(picked["chapter"], kinds, picked["difficulty"])
+
+    @property
+    def rapid(self):
+        return self.choice["mode"].value == "rapid"
+
+    # --- asking
+
+    def _on_next(self, _):
+        name = self.deck.next(self.wanted, but=self.last)
+        self.last, self.asked, self.started, self.hinted = (name,), self.deck.ask(name), time.monotonic(), 0
+        parts = self._rapid_parts() if self.rapid else self.asked.exercise.parts
+        self.fields = {part.name: field(self.asked.exercise, part, self.languages) for part in parts}
+        title = f"**{heading(self.asked.exercise, self.languages)}**\n\n{question(self.asked.exercise, self.languages)}"
+        self.asking.children = (shown(title), *self.fields.values())
+        self.told.children = self.own.children = ()
+        self._enable(True)
+
+    def _rapid_parts(self):
+        return [self.asked.numbers[int(self.asked.draw, 16) % len(self.asked.numbers)]] if self.asked.numbers else self.asked.exercise.parts
+
+    def _enable(self, open_):
+        for name in ("check", "show"):
+            self.buttons[name].disabled = not open_
+
+    def _on_hint(self, _):
+        hints = self.asked.exercise.hints
+        self.told.children = (shown(hints[min(self.hinted, len(hints) - 1)].say(self.languages, join="\n\n") if hints else "–"),)
+        self.hinted += 1
+
+    def _on_show(self, _):
+        self.told.children = (shown(explained(self.asked.exercise, self.languages)),)
+        self._learn(0.0, ())
+
+    # --- marking
+
+    def _on_check(self, _):
+        self.answers = {name: answer_of(box) for name, box in self.fields.items()}
+        self._enable(False)
+        if self.rapid and self.asked.numbers:
+            return self._check_estimate()
+        results = marked(self.asked.exercise, self.answers)
+        if waiting := [r for r in results if r.status is Status.HUMAN]:
+            return self._ask_own(results, waiting)
+        return self._finish(results)
+
+    def _check_estimate(self):
+        (name, value), seconds = next(iter(self.answers.items())), time.monotonic() - self.started
+        found = estimate(self.asked, self.asked.exercise.part(name), value, seconds)
+        late = [self._say("late", seconds=seconds, limit=RAPID_SECONDS)] if seconds > RAPID_SECONDS else []
+        self.told.children = (shown("\n\n".join([text.say(self.languages) for text in found.texts(reveal=True)] + late)),)
+        self._learn(found.share, (found,))
+
+    def _ask_own(self, results, waiting):
+        """Sliders for the lines that only the learner can mark, each at our proposal."""
+        sliders = {result.line.name: self._slider(result) for result in waiting}
+        button = widgets.Button(description=self._say("keep"))
+        button.on_click(lambda _: self._finish(self_marked(results, {name: slider.value for name, slider in sliders.items()})))
+        criteria = [shown(f"{r.line.title.say(self.languages)}: {r.line.criterion.say(self.languages)}") for r in waiting]
+        self.own.children = (*(box for pair in zip(criteria, sliders.values(), strict=True) for box in pair), button)
+
+    def _slider(self, result):
+        label = f"{self._say('machine')} {result.points:.3g} / {result.line.points:g}"
+        return widgets.FloatSlider(
+            result.points, min=0, max=result.line.points, step=0.5, description=label, style={"description_width": "initial"}
+        )
+
+    def _finish(self, results):
+        self.own.children = ()
+        see = feedback.chapter(self.asked.exercise.chapter)
+        told = "".join(feedback.html(result, self.languages, see=see) for result in results)
+        self.told.children = (widgets.HTML(f'<div role="status">{told}</div>'),)
+        self._learn(share(results), findings(results))
+
+    def _learn(self, got, found):
+        self._enable(False)
+        self.deck.learn(self.asked, got, found, time.monotonic() - self.started, "rapid" if self.rapid else "practice")
+        wait = self.deck.due()[self.asked.exercise.id] - self.deck.clock()
+        verdict = f"{self._say(VERDICTS[rating(got)])}; {self._say('again', wait=span(wait))}"
+        self.stand.value = f'<p role="status"><b>{verdict}</b></p><pre>{chr(10).join(write(statistics(self.deck)))}</pre>'
+
+
+def _choice(deck, languages, chapter):
+    """The boxes that say what to ask, by name."""
+    every = lambda values: [(say("all", languages), None), *((str(value), value) for value in values)]
+    chapters = sorted({header.chapter for header in deck.bank.headers.values()})
+    box = lambda name, options, value=None: widgets.Dropdown(options=options, value=value, description=say(name, languages))
+    modes = [(say(mode, languages), mode) for mode in ("practice", "rapid")]
+    return {
+        "mode": box("mode", modes, "practice"),
+        "chapter": box("chapter", every(chapters), chapter),
+        "kind": box("kind", every(KINDS)),
+        "difficulty": box("difficulty", every(range(1, 6))),
+    }

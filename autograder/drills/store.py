@@ -1,0 +1,171 @@
+"""A learner's progress in one SQLite file: every review, where each card stands, and sittings such as a mock paper.
+
+Reviews are the truth. Where a card stands follows from them, and is kept beside them so that the next card is found at once.
+Each change is one transaction: two windows wait for each other, and a process that is killed leaves the change whole or undone.
+"""
+
+import contextlib
+import json
+import sqlite3
+import uuid
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import platformdirs
+
+from .schedule import after
+
+VERSION = 1
+WAIT_SECONDS = 30
+TABLES = """
+CREATE TABLE review (uid TEXT PRIMARY KEY, card TEXT, at REAL, rating INTEGER, share REAL, seconds REAL, mode TEXT, draw TEXT);
+CREATE INDEX review_of_card ON review (card, at);
+CREATE TABLE card (name TEXT PRIMARY KEY, due REAL, state TEXT);
+CREATE TABLE sitting (uid TEXT PRIMARY KEY, kind TEXT, at REAL, body TEXT);
+"""
+
+
+class StoreError(ValueError):
+    """A file of progress that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Review:
+    """A card answered: `card` is an exercise's id, or `id/part/mistake` for a misconception; `draw` says which numbers it had."""
+
+    card: str
+    at: float
+    rating: int
+    share: float
+    seconds: float = 0.0
+    mode: str = "practice"
+    draw: str = ""
+    uid: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """A mock paper or interview, kept as it goes: `body` is plain data."""
+
+    kind: str
+    at: float
+    body: dict
+    uid: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+def default_path():
+    """The file in this user's own data folder."""
+    return Path(platformdirs.user_data_dir("sixteen-psi", appauthor=False)) / "drills.sqlite"
+
+
+class Store:
+    """Progress in the file at `path`, made if it is not there. Raises StoreError if the file is something else."""
+
+    def __init__(self, path=None):
+        self.path = Path(path) if path else default_path()
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._db = sqlite3.connect(self.path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            self._open()
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{self.path} is not a file of progress ({error}); move it away, or name another with --store") from None
+
+    def _open(self):
+        self._db.execute("PRAGMA journal_mode=WAL")
+        with self._change():
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            if version == 0:
+                for statement in filter(str.strip, TABLES.split(";")):
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version={VERSION}")
+        if version > VERSION:
+            raise StoreError(f"{self.path} was written by a newer version of this program (format {version}, known is {VERSION})")
+
+    @contextlib.contextmanager
+    def _change(self):
+        """One transaction, begun before anything is read, so that nothing changes between reading and writing."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def close(self):
+        self._db.close()
+
+    # --- reviews and cards
+
+    def record(self, *reviews):
+        """Keep the reviews, all or none, and move their cards on."""
+        with self._change():
+            for review in reviews:
+                self._insert(review)
+                self._move_on(review)
+
+    def _insert(self, review):
+        self._db.execute("INSERT INTO review VALUES (:uid, :card, :at, :rating, :share, :seconds, :mode, :draw)", asdict(review))
+
+    def _move_on(self, review):
+        row = self._db.execute("SELECT state FROM card WHERE name = ?", (review.card,)).fetchone()
+        state, due = after(row[0] if row else None, review.rating, review.at)
+        self._db.execute("INSERT OR REPLACE INTO card VALUES (?, ?, ?)", (review.card, due, state))
+
+    def due(self):
+        """{card: when it is due, in seconds since 1970} of every card seen so far."""
+        return dict(self._db.execute("SELECT name, due FROM card"))
+
+    def reviews(self):
+        """Every Review, oldest first."""
+        rows = self._db.execute("SELECT card, at, rating, share, seconds, mode, draw, uid FROM review ORDER BY at, uid")
+        return [Review(*row) for row in rows]
+
+    # --- sittings
+
+    def keep(self, sitting):
+        """Keep a sitting, in place of what was kept of it before."""
+        body = json.dumps(sitting.body, ensure_ascii=False)
+        with self._change():
+            self._db.execute("INSERT OR REPLACE INTO sitting VALUES (?, ?, ?, ?)", (sitting.uid, sitting.kind, sitting.at, body))
+
+    def sittings(self, kind):
+        """The sittings of that kind, oldest first."""
+        rows = self._db.execute("SELECT kind, at, body, uid FROM sitting WHERE kind = ? ORDER BY at", (kind,))
+        return [Sitting(kind, at, json.loads(body), uid) for kind, at, body, uid in rows]
+
+    # --- taking it along
+
+    def export(self):
+        """All there is, as plain data."""
+        sittings = [sitting for (kind,) in self._db.execute("SELECT DISTINCT kind FROM sitting") for sitting in self.sittings(kind)]
+        return {"format": VERSION, "reviews": [asdict(r) for r in self.reviews()], "sittings": [asdict(s) for s in sittings]}
+
+    def merge(self, data):
+        """Add what another store exported; what is here already is not added twice. Returns how many reviews were new.
+
+        Raises StoreError if it is no export of ours; nothing is changed then.
+        """
+        try:
+            reviews, sittings = [Review(**row) for row in data["reviews"]], [Sitting(**row) for row in data["sittings"]]
+            for review in reviews:
+                after(None, review.rating, review.at)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise StoreError(f"this is not progress that `psi drill export` wrote: {error!r}") from None
+        with self._change():
+            known = {uid for (uid,) in self._db.execute("SELECT uid FROM review")}
+            new = [review for review in reviews if review.uid not in known]
+            for review in new:
+                self._insert(review)
+            for name in {review.card for review in new}:
+                self._replay(name)
+        for sitting in sittings:
+            self.keep(sitting)
+        return len(new)
+
+    def _replay(self, name):
+        """Where a card stands, from its reviews in the order they happened."""
+        self._db.execute("DELETE FROM card WHERE name = ?", (name,))
+        rows = self._db.execute("SELECT card, at, rating, share FROM review WHERE card = ? ORDER BY at, uid", (name,)).fetchall()
+        for row in rows:
+            self._move_on(Review(*row))

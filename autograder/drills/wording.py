@@ -1,0 +1,64 @@
+"""What the drills say, in both languages."""
+
+from ..exercise import Text
+
+WORDS = {
+    "commands": Text(
+        en="Answer at the prompt; an empty line ends a text. :hint :show :skip :quit",
+        zh="在提示符后作答；文字答案以空行结束。:hint 提示　:show 看解答　:skip 跳过　:quit 退出",
+    ),
+    "due": Text(en="{due} due, {new} never asked", zh="到期 {due} 题，未做过 {new} 题"),
+    "right": Text(en="right", zh="正确"),
+    "partly": Text(en="partly right", zh="部分正确"),
+    "wrong": Text(en="not right", zh="不对"),
+    "points": Text(en="{points} of {most} points", zh="{points} / {most} 分"),
+    "again": Text(en="comes back in {wait}", zh="{wait}后再问"),
+    "self": Text(en="{line}: how many of {most} points? asked for: {criterion}", zh="{line}：{most} 分中给自己几分？要求：{criterion}"),
+    "proposal": Text(en="Enter takes the proposal, {points}", zh="回车采用建议分 {points}"),
+    "no_number": Text(en="a number from 0 to {most} is wanted, not {given}", zh="请输入 0 到 {most} 之间的数，而不是 {given}"),
+    "no_command": Text(en="no command {given}; there is {commands}", zh="没有命令 {given}；可用 {commands}"),
+    "more": Text(en="And what about this: {line}?", zh="那么这一点呢：{line}？"),
+    "left": Text(en="{left} left", zh="还剩 {left}"),
+    "over": Text(en="time is up; what was not asked counts as not answered", zh="时间到；未作答的题按空白计"),
+    "late": Text(
+        en="after {seconds:.0f} s; an estimate has {limit} s, so it counts half", zh="用时 {seconds:.0f} 秒，超过 {limit} 秒，只计一半"
+    ),
+    "sheet": Text(en="Score sheet", zh="评分表"),
+    "paper": Text(en="Mock paper: {count} questions, {most} points, {minutes} minutes", zh="模拟卷：{count} 题，{most} 分，{minutes} 分钟"),
+    "interview": Text(en="Mock interview: {count} questions, {minutes} minutes", zh="模拟面试：{count} 题，{minutes} 分钟"),
+    "resumed": Text(en="going on where you stopped", zh="从上次停下的地方继续"),
+    "kept": Text(en="kept; `psi drill {kind}` goes on with it", zh="已保存；`psi drill {kind}` 可继续"),
+    "done": Text(en="{count} answered, {share:.0%} of the points", zh="答了 {count} 题，得分率 {share:.0%}"),
+    "none": Text(en="nothing answered", zh="没有作答"),
+    "machine": Text(en="proposal", zh="建议"),
+    "check": Text(en="Check", zh="检查"),
+    "next": Text(en="Next", zh="下一题"),
+    "hint": Text(en="Hint", zh="提示"),
+    "show": Text(en="Show the derivation", zh="看推导"),
+    "keep": Text(en="Keep my marks", zh="保存我的评分"),
+    "chapter": Text(en="Chapter", zh="章"),
+    "kind": Text(en="Kind", zh="题型"),
+    "difficulty": Text(en="Difficulty", zh="难度"),
+    "mode": Text(en="Mode", zh="方式"),
+    "all": Text(en="all", zh="全部"),
+    "practice": Text(en="practice", zh="练习"),
+    "rapid": Text(en="60-second estimates", zh="60 秒估算"),
+    "estimate": Text(en="within {within:.0%} counts, you have {limit} s", zh="误差 {within:.0%} 以内算对，限时 {limit} 秒"),
+}
+
+
+def say(key, languages, **values):
+    """A sentence of the table in these languages; values may be a Text each."""
+    pick = lambda language: {name: getattr(v, language) if isinstance(v, Text) else v for name, v in values.items()}
+    return Text(**{language: getattr(WORDS[key], language).format(**pick(language)) for language in ("en", "zh")}).say(languages)
+
+
+# the longest span that is told in a unit, in seconds, the unit's own seconds, and its names
+SPANS = ((90, 1, "s", "秒"), (90 * 60, 60, "min", "分钟"), (36 * 3600, 3600, "h", "小时"), (float("inf"), 86400, "days", "天"))
+
+
+def span(seconds):
+    """A length of time as people say it, as a Text."""
+    seconds = max(0, seconds)
+    _, unit, en, zh = next(row for row in SPANS if seconds <= row[0])
+    return Text(en=f"{seconds / unit:.0f} {en}", zh=f"{seconds / unit:.0f} {zh}")

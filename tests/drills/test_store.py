@@ -1,0 +1,119 @@
+"""Progress on disk: two windows, a process that is killed, taking it along, and files that are something else."""
+
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograder.drills.schedule import after
+from autograder.drills.store import Review, Store, StoreError
+
+WRITER = [sys.executable, "-m", "tests.drills.write_forever"]
+ROOT = Path(__file__).resolve().parents[2]
+DAY = 86400.0
+
+
+def start(path, *count):
+    return subprocess.Popen([*WRITER, str(path), *map(str, count)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+
+def stands(path):
+    """{card: (due, state)} as the file has it."""
+    with sqlite3.connect(path) as db:
+        return {name: (due, state) for name, due, state in db.execute("SELECT name, due, state FROM card")}
+
+
+def replayed(path):
+    """The same from the reviews alone, in the order they were written."""
+    found = {}
+    with sqlite3.connect(path) as db:
+        for card, rating, at in db.execute("SELECT card, rating, at FROM review ORDER BY rowid"):
+            state, due = after(found.get(card, (None, None))[1], rating, at)
+            found[card] = (due, state)
+    return found
+
+
+def test_wrong_comes_back_sooner_than_right(tmp_path):
+    store = Store(tmp_path / "drills.sqlite")
+    store.record(Review("wrong", 0.0, 1, 0.0), Review("partly", 0.0, 2, 0.6), Review("right", 0.0, 3, 1.0))
+    due = store.due()
+    assert 0 < due["wrong"] < due["partly"] < due["right"]
+
+
+def test_what_is_known_is_asked_ever_later(tmp_path):
+    store, at, waits = Store(tmp_path / "drills.sqlite"), 0.0, []
+    for _ in range(5):
+        store.record(Review("card", at, 3, 1.0))
+        waits.append(store.due()["card"] - at)
+        at = store.due()["card"]
+    assert waits == sorted(waits) and waits[-1] > 10 * DAY
+
+
+def test_two_windows_lose_no_review(tmp_path):
+    path = tmp_path / "drills.sqlite"
+    writers = [start(path, 40), start(path, 40)]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    reviews = Store(path).reviews()
+    assert len(reviews) == 2 * 2 * 40 and sum(review.card == "shared" for review in reviews) == 80
+    assert stands(path) == replayed(path)
+
+
+@pytest.mark.parametrize("attempt", range(4))
+def test_a_kill_in_the_middle_of_writing_loses_nothing_that_was_kept(tmp_path, attempt):
+    path, writer = tmp_path / "drills.sqlite", start(tmp_path / "drills.sqlite")
+    said = [writer.stdout.readline() for _ in range(random.Random(attempt).randrange(2, 40))]
+    writer.send_signal(signal.SIGKILL)
+    writer.wait()
+    store = Store(path)
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    reviews = store.reviews()
+    assert len(reviews) % 2 == 0, "a half of a pair was written"
+    assert len(reviews) >= 2 * len(said)
+    assert stands(path) == replayed(path)
+    store.record(Review("after", 0.0, 3, 1.0))
+    assert "after" in store.due()
+
+
+def test_export_and_import_carry_everything_and_add_nothing_twice(tmp_path):
+    home, train = Store(tmp_path / "home.sqlite"), Store(tmp_path / "train.sqlite")
+    home.record(Review("a", 1.0, 3, 1.0), Review("b", 2.0, 1, 0.0))
+    assert train.merge(json.loads(json.dumps(home.export()))) == 2
+    home.record(Review("a", 5.0, 1, 0.0))
+    train.record(Review("a", 4 * DAY, 3, 1.0))
+    assert home.merge(train.export()) == 1
+    assert train.merge(home.export()) == 1
+    assert home.merge(train.export()) == 0
+    assert home.reviews() == train.reviews() and home.due() == train.due()
+
+
+@pytest.mark.parametrize(
+    "data", [{}, [], {"reviews": [{}], "sittings": []}, {"reviews": [{"card": "a", "at": 1e30, "rating": 3, "share": 1}], "sittings": []}]
+)
+def test_what_is_no_export_changes_nothing(tmp_path, data):
+    store = Store(tmp_path / "drills.sqlite")
+    with pytest.raises(StoreError, match="psi drill export"):
+        store.merge(data)
+    assert store.reviews() == []
+
+
+def test_a_file_that_is_something_else_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "letter.txt"
+    path.write_text("Dear reader, " * 200)
+    with pytest.raises(StoreError, match="not a file of progress"):
+        Store(path)
+    assert path.read_text().startswith("Dear reader")
+
+
+def test_a_file_of_a_newer_version_is_refused(tmp_path):
+    path = tmp_path / "drills.sqlite"
+    Store(path).close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 99")
+    with pytest.raises(StoreError, match="newer version"):
+        Store(path)
