@@ -317,8 +317,8 @@ HALVING_TIME.derivation
 
 # %% [markdown]
 # **A tree** sends whole messages towards one rank and back again. Few rounds, but each of them with all bytes. Libraries cut the
-# message into pieces that follow each other through the tree, and so get most of both; NCCL, the library that NVIDIA's cards use, chooses between
-# rings and trees by the size of the message and the number of ranks.
+# message into pieces that follow each other through the tree, and so get most of both. NCCL, the library that NVIDIA's cards
+# use, chooses between rings and trees by the size of the message and the number of ranks.
 
 # %%
 TREE_TIME.derivation
