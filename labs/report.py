@@ -31,6 +31,7 @@ class Line:
     within: float = 0.0
     changes: Mapping = field(default_factory=dict)
     judged: bool = True
+    why_not: str = ""  # why the job could not measure it on this machine
 
     @cached_property
     def verdict(self):
@@ -38,8 +39,8 @@ class Line:
 
     @property
     def outcome(self):
-        """Its verdict's outcome; none where it was measured only to be shown."""
-        return self.verdict.outcome if self.judged or self.measured is None else None
+        """Its verdict's outcome; none where it was measured only to be shown, or the job says why it cannot be measured here."""
+        return self.verdict.outcome if not self.why_not and (self.judged or self.measured is None) else None
 
     @property
     def key(self):
@@ -63,8 +64,9 @@ def key(*words):
 
 
 def line(prediction, numbers):
-    """The line of a prediction, measured as `numbers` say."""
-    predicted = prediction.estimate()
+    """The line of a prediction, measured as `numbers` say; one that is a text says why it could not be measured."""
+    predicted, measured = prediction.estimate(), numbers.get(prediction.key)
+    why_not = measured if isinstance(measured, str) else ""
     stages = [difference.before for difference in prediction.differences] + [predicted]
     changes = {d.name: after - d.before for d, after in zip(prediction.differences, stages[1:], strict=True)}
     return Line(
@@ -72,12 +74,13 @@ def line(prediction, numbers):
         prediction.part,
         prediction.rank,
         predicted,
-        numbers.get(prediction.key),
+        None if why_not else measured,
         stages[0],
         prediction.estimate.unit,
         prediction.within,
         {name: change for name, change in changes.items() if change},
         prediction.judged,
+        why_not,
     )
 
 
@@ -125,10 +128,14 @@ class Report:
         """The outcome in words."""
         judged = [x for x in self.lines if x.outcome]
         if self.outcome is Outcome.PASSED:
-            return f"{len(judged)} of {len(judged)} predictions came true"
+            return f"{len(judged)} of {len(judged)} predictions came true{self._unmeasured()}"
         off = [x for x in judged if x.outcome is self.outcome]
         first = f"{off[0].key}: {off[0].verdict.reason}"
         return self.failure or f"{len(off)} of {len(judged)} predictions {self.outcome.value}, first {first}"
+
+    def _unmeasured(self):
+        reasons = [x.why_not for x in self.lines if x.why_not]
+        return f"; {len(reasons)} could not be measured here: {', '.join(dict.fromkeys(reasons))}" if reasons else ""
 
     @property
     def differences(self):
@@ -210,7 +217,7 @@ def _row(alike):
 
 
 def _verdict(line):
-    return line.outcome.value if line.outcome else "not judged"
+    return line.outcome.value if line.outcome else line.why_not or "not judged"
 
 
 def _ranks(ranks):

@@ -117,6 +117,18 @@ def test_a_byte_off_is_a_failure(report):
     assert "1 of" in found.reason and "zero1/0/weights" in found.reason
 
 
+def test_what_a_machine_cannot_measure_is_no_failure_and_no_success(report):
+    numbers = report.measurement.numbers | {"zero1/0/weights": "no scales at hand"}
+    found = MODEL_STATES.report(Measurement(**{**vars(report.measurement), "numbers": numbers}))
+    assert found.outcome is Outcome.PASSED
+    assert (
+        f"{len(found.lines) - 1} of {len(found.lines) - 1} predictions" in found.reason
+        and "1 could not be measured here: no scales at hand" in found.reason
+    )
+    (row,) = [row for row in found.rows() if row[0].endswith("zero1:\N{NO-BREAK SPACE}weights") and row[1].startswith("0")]
+    assert "not measured" in row and "no scales at hand" in row
+
+
 def test_a_broken_run_is_a_broken_verdict():
     conditions = MODEL_STATES.under(2)
     found = Report(MODEL_STATES, conditions, MODEL_STATES.predictions(2), None, "rank 1 was killed")
