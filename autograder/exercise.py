@@ -61,6 +61,10 @@ class FormulaCall(Strict):
 
     def chosen(self):
         """The Formula. Raises InputError for names that it, or the formulary, does not know."""
+        return self._chosen
+
+    @cached_property
+    def _chosen(self):  # kept, since a formula is made ready to compute when it first does
         found = formula(self.formula).under(*self.under)
         if self.solve_for:
             found = found.by_convention().solve_for(self.solve_for)
@@ -291,11 +295,20 @@ class Exercise(Strict):
 
     def expected(self, part):
         """The right answer of a part: a bool, a set of keys, an Amount, a Key, or a Text."""
-        return self._value(part, part.answer)
+        return self._worked_out(part, "", part.answer)
 
     def mistaken(self, part, mistake):
         """A known wrong answer of a part, in the same form as the right one."""
-        return self._value(part, mistake.answer)
+        return self._worked_out(part, mistake.name, mistake.answer)
+
+    def _worked_out(self, part, mistake, answer):
+        if (part.name, mistake) not in self._answers:
+            self._answers[part.name, mistake] = self._value(part, answer)
+        return self._answers[part.name, mistake]
+
+    @cached_property
+    def _answers(self):
+        return {}
 
     def _value(self, part, answer):
         if part.type == "number":

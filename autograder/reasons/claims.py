@@ -2,8 +2,9 @@
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cached_property
 
-from autograder.reasons.polarity import supposed, with_polarity
+from autograder.reasons.polarity import concluding, supposed, with_polarity
 from autograder.reasons.rubric import AFFIRMED, CONTRADICTS, DENIED, EARNS, NOT_DENIED, SIDE_ERROR
 from autograder.reasons.text import clauses as parted
 
@@ -16,12 +17,13 @@ MOST_CLAUSES = 60  # an answer of more is cut; a person reads it
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read from an answer: its text, its clauses, the concepts mentioned, the clauses that only suppose."""
+    """What was read from an answer: its text, its clauses, the concepts mentioned, the clauses that only suppose, and that conclude."""
 
     text: object
     clauses: tuple
     mentions: tuple
     supposed: frozenset
+    concluding: frozenset = frozenset()
 
     def window(self, first, count):
         """The mentions from clause `first` on, over `count` clauses."""
@@ -29,9 +31,14 @@ class Reading:
         low = bisect_left(starts, self.clauses[first].start)
         return self.mentions[low : bisect_left(starts, self.clauses[first + count - 1].end)]
 
-    @property
+    @cached_property
     def _starts(self):
         return [m.start for m in self.mentions]
+
+    @cached_property
+    def concepts(self):
+        """The concepts that are mentioned anywhere."""
+        return frozenset(m.concept for m in self.mentions)
 
 
 @dataclass(frozen=True)
@@ -53,9 +60,8 @@ def read(text, vocabulary, breaks):
     parts = parted(text, breaks)[:MOST_CLAUSES]
     end = parts[-1].end if parts else 0
     mentions = vocabulary.mentions(text.clean[:end])[:MOST_MENTIONS]
-    return Reading(
-        text, tuple(parts), tuple(with_polarity(text.clean, mentions, parts)) if parts else (), frozenset(supposed(text.clean, parts))
-    )
+    polar = tuple(with_polarity(text.clean, mentions, parts)) if parts else ()
+    return Reading(text, tuple(parts), polar, frozenset(supposed(text.clean, parts)), frozenset(concluding(text.clean, parts)))
 
 
 def find(claim, reading):
@@ -68,6 +74,8 @@ RANK = {MADE: 0, REVERSED: 1, NEAR: 2}
 
 
 def _tries(claim, row, reading):
+    if not _may_be_met(claim, row, reading.concepts):
+        return
     for count in range(1, row.within + 1):
         for first in range(len(reading.clauses) - count + 1):
             found = _try(claim, row, reading, first, count)
@@ -77,12 +85,19 @@ def _tries(claim, row, reading):
                     return
 
 
+def _may_be_met(claim, row, concepts):
+    """Whether enough slots have a concept of theirs for any finding at all: all of them, or two where a near miss counts."""
+    met = sum(any(name in concepts for name, _ in slot.options) for slot in row.slots)
+    return met >= (min(2, len(row.slots)) if claim.kind == EARNS else len(row.slots))
+
+
 def _try(claim, row, reading, first, count):
     window = reading.window(first, count)
     if (
         len(window) < len(row.slots) - 1
+        or not _may_be_met(claim, row, {mention.concept for mention in window})
         or _excluded(row, window)
-        or (claim.kind in (CONTRADICTS, SIDE_ERROR) and not row.supposed and first in reading.supposed)
+        or (claim.kind in AGAINST and not row.supposed and first in reading.supposed)
     ):
         return None
     filled = _fill(row, window, strict=True)
@@ -94,15 +109,6 @@ def _try(claim, row, reading, first, count):
     if claim.kind == EARNS and len(met) >= 2:
         return _found(claim, NEAR, row, reading, first, count, met, len(met) / len(row.slots))
     return None
-
-
-def _with_next(claim, reading, first, count):
-    """What speaks against an error may still come in the next clause of the sentence."""
-    last = first + count - 1
-    goes_on = (
-        claim.kind in AGAINST and last + 1 < len(reading.clauses) and reading.clauses[last + 1].sentence == reading.clauses[last].sentence
-    )
-    return count + goes_on
 
 
 def _excluded(row, window):

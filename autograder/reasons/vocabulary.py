@@ -7,7 +7,7 @@ takes in all terms of another concept.
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 from autograder.reasons.language import listed
 from autograder.reasons.spelling import words_of
@@ -25,11 +25,15 @@ class VocabularyError(ValueError):
 
 def compile_terms(terms):
     """One pattern for all `terms`, longest first."""
-    chosen = sorted({str(term).lower() for term in terms}, key=len, reverse=True)
+    return _compiled(tuple(sorted({str(term).lower() for term in terms}, key=lambda term: (-len(term), term))))
+
+
+@cache
+def _compiled(chosen):  # kept, since rubrics share most of their concepts
     try:
-        return re.compile("|".join(_expression(term) for term in chosen) or r"(?!)")
+        return re.compile("|".join(map(_expression, chosen)) or r"(?!)")
     except re.error as why:
-        raise VocabularyError(f"terms {chosen} do not make a pattern: {why}") from why
+        raise VocabularyError(f"terms {list(chosen)} do not make a pattern: {why}") from why
 
 
 def _expression(term):
