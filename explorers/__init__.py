@@ -8,6 +8,7 @@ from .explorer import Explorer
 from .memory import memory_explorer, sharding_explorer
 from .pipeline import pipeline_explorer
 from .plan import Blocks, counter
+from .precision import loss_scale_explorer, spacing_explorer, update_explorer
 from .sharding import fsdp_peak_explorer, hybrid_explorer, traffic_explorer
 from .stacked_bar import StackedBar
 from .timeline import Timeline
@@ -27,14 +28,17 @@ __all__ = [
     "counter",
     "fsdp_peak_explorer",
     "hybrid_explorer",
+    "loss_scale_explorer",
     "memory_explorer",
     "message_explorer",
     "pipeline_explorer",
     "recompute_explorer",
     "ring_explorer",
     "sharding_explorer",
+    "spacing_explorer",
     "traffic_explorer",
     "unit_explorer",
+    "update_explorer",
 ]
 
 # name: the function that makes it; what tests and benchmarks go through

@@ -6,11 +6,32 @@ from . import glossary as g
 from .convention import Alternative, Convention
 from .derivation import Derivation
 from .formula import define
-from .hardware import IEEE, OCP
+from .hardware import FORMATS, IEEE, OCP
 from .memory import PARAM_STATE, RECIPE
 from .units import BYTE
 
 _FORMAT = {"source": IEEE + "; " + OCP, "chapter": 2, "covers": ("F27",), "assumptions": ("binary format with an implied leading one",)}
+
+_USES = {
+    "bf16": "weights, gradients and activations of most training runs",
+    "fp16": "the same before bf16, with loss scaling",
+    "fp32": "master weights, moments, sums",
+    "E4M3": "weights and activations in eight-bit products",
+    "E5M2": "gradients in eight-bit products",
+}
+NUMBER_FORMAT = Convention(
+    "number_format",
+    "How are a number's bits divided?",
+    tuple(
+        Alternative(
+            title,
+            f"{FORMATS[title]['exponent_bits']} bits of exponent, {FORMATS[title]['mantissa_bits']} of mantissa",
+            who,
+            dict(FORMATS[title]),
+        )
+        for title, who in _USES.items()
+    ),
+)
 
 EXPONENT_BIAS = define(
     g.exponent_bias,
@@ -128,6 +149,16 @@ ROUNDED_DRIFT = define(
     .multiply("each as wide as the spacing", g.float_spacing, _STEPS_MOVED * g.float_spacing)
     .multiply("and rounding forgets what it took, so every update goes alike", _n, _STEPS_MOVED * g.float_spacing * _n),
     assumptions=("rounding to nearest, no tie", "the weight stays within its binade and moves away from zero"),
+    **_DRIFT,
+)
+
+FORMAT_DRIFT = define(
+    g.weight_drift,
+    name="format_drift",
+    derivation=Derivation("The drift when every update is rounded", ROUNDED_DRIFT.expr).substitute(
+        "to the spacing of a format", [FLOAT_SPACING], ROUNDED_DRIFT.expr.subs(g.float_spacing, FLOAT_SPACING.expr)
+    ),
+    assumptions=ROUNDED_DRIFT.assumptions,
     **_DRIFT,
 )
 

@@ -99,7 +99,7 @@ def test_a_thousand_small_steps(name, dtype, stalls):
     assert (weight.item() == 1) == stalls
 
 
-@pytest.mark.witness("rounded_drift", "kept_drift")
+@pytest.mark.witness("rounded_drift", "format_drift", "kept_drift")
 @pytest.mark.parametrize("steps", [0.25, 0.4375, 0.75, 1.25, 1.75])
 @pytest.mark.parametrize("name", ["bf16", "fp16"])
 def test_many_updates_added_one_by_one(name, steps):
@@ -111,6 +111,7 @@ def test_many_updates_added_one_by_one(name, steps):
         kept += steps * spacing
     values = {"update_size": steps * spacing, "num_updates": 48}
     assert value("rounded_drift", name, float_spacing=spacing, **values) == rounded.item() - 1
+    assert value("format_drift", name, binade=0, **values) == rounded.item() - 1
     assert formula("kept_drift")(**values) == pytest.approx(kept - 1, rel=1e-12)
 
 
