@@ -46,6 +46,32 @@ CHECKPOINT = {
     "steps": 12,
     "every": 4,
     "kills": 2,
-    "draw": 0,
+    "draw": 7,
+    "device": "cpu",
+}
+
+# Every pass through a stage, or through a chunk of it, takes slots of that many milliseconds: forward one, backward two.
+PIPELINE = {
+    "schedules": "gpipe,1f1b,interleaved,zero_bubble",
+    "num_micro_batches": 8,
+    "chunks_per_stage": 2,
+    "slot_ms": 100,
+    "device": "cpu",
+}
+
+# `ring` is a file with an all_reduce of one's own; HSDP makes nodes of `ranks_per_node` ranks where these divide the ranks there are.
+TRAFFIC = {
+    "variants": "ddp,ddp_every_pass,ddp_no_sync,zero1,fsdp,fsdp_kept,fsdp_bf16,fsdp_every_pass,fsdp_no_sync,hsdp,tp,sp",
+    "vocab_size": 502,
+    "hidden_size": 64,
+    "ffn_size": 256,
+    "num_layers": 3,
+    "num_heads": 8,
+    "num_positions": 32,
+    "micro_batch": 2,
+    "accumulation_steps": 4,
+    "ranks_per_node": 2,
+    "message_elements": 960_000,
+    "ring": "",
     "device": "cpu",
 }
