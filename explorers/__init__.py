@@ -4,6 +4,7 @@ from .activations import activation_explorer, recompute_explorer
 from .collectives import bucket_explorer, message_explorer, ring_explorer
 from .control import Choice, Slider, Step
 from .curve import Curve
+from .data_parallel import batch_explorer, exposed_explorer, overlap_explorer
 from .explorer import Explorer
 from .memory import memory_explorer, sharding_explorer
 from .pipeline import pipeline_explorer
@@ -24,13 +25,16 @@ __all__ = [
     "Step",
     "Timeline",
     "activation_explorer",
+    "batch_explorer",
     "bucket_explorer",
     "counter",
+    "exposed_explorer",
     "fsdp_peak_explorer",
     "hybrid_explorer",
     "loss_scale_explorer",
     "memory_explorer",
     "message_explorer",
+    "overlap_explorer",
     "pipeline_explorer",
     "recompute_explorer",
     "ring_explorer",

@@ -6,7 +6,7 @@ Also gradient accumulation as arithmetic (who weights what) and the parameter se
 import sympy as sp
 
 from . import glossary as g
-from .communication import ALL_REDUCE
+from .communication import ALL_REDUCE, BUCKETED_TIME
 from .convention import Alternative, Convention
 from .derivation import Derivation
 from .formula import Formula, define
@@ -70,6 +70,18 @@ ACCUMULATION_STEPS = define(
     derivation=Derivation("The batch with K micro-batches on each rank", GLOBAL_BATCH.expr)
     .solve("reaches the wanted size", _K, g.global_batch, g.global_batch / (_b * _k))
     .round_up("and there are no broken micro-batches", sp.ceiling(g.global_batch / (_b * _k))),
+    **_BATCH,
+)
+
+CLUSTER_BATCH = define(
+    g.global_batch,
+    name="cluster_sequences_per_step",
+    derivation=Derivation("Every data-parallel rank computes its sequences", GLOBAL_BATCH.expr).substitute(
+        "and there are as many of them as replicas",
+        {_k: DATA_PARALLEL_RANKS.expr},
+        _b * _K * g.num_gpus / (g.tensor_parallel * g.num_stages * g.context_parallel),
+    ),
+    valid=DATA_PARALLEL_RANKS.valid,
     **_BATCH,
 )
 
@@ -169,6 +181,25 @@ EXPOSED_COMM = define(
         sp.Max(g.comm_time / _n, g.comm_time - _HIDDEN),
     ),
     **_OVERLAP,
+)
+
+_COMM = BUCKETED_TIME.expr
+_LATENCIES = {
+    "source": DDP_PAPER,
+    "covers": ("F12",),
+    "chapter": 6,
+    "assumptions": (*_OVERLAP["assumptions"][:2], *BUCKETED_TIME.assumptions),
+}
+
+BUCKETED_EXPOSED = define(
+    g.exposed_comm_time,
+    name="bucketed_exposed_time",
+    derivation=Derivation("Communication that no computation hides", EXPOSED_COMM.expr).substitute(
+        "where all buckets together take, latency and bandwidth",
+        {g.comm_time: _COMM},
+        sp.Max(_COMM / _n, _COMM - _HIDDEN),
+    ),
+    **_LATENCIES,
 )
 
 # --- parameter server ----------------------------------------------------------------------------------------------------

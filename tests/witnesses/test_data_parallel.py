@@ -32,6 +32,14 @@ def test_replicas_among_gpus(gpus, tensor, stages, context):
     assert counted == len(overlap.replicas(gpus, tensor, stages, context))
 
 
+@pytest.mark.witness("cluster_sequences_per_step")
+@pytest.mark.parametrize(("gpus", "tensor", "stages", "context"), [(128, 8, 4, 1), (24, 2, 3, 2), (8, 1, 1, 1)])
+def test_sequences_of_a_cluster(gpus, tensor, stages, context):
+    used = overlap.sequences_of_a_step(2, 3, len(overlap.replicas(gpus, tensor, stages, context)))
+    groups = {"tensor_parallel": tensor, "num_stages": stages, "context_parallel": context}
+    assert formula("cluster_sequences_per_step")(micro_batch=2, accumulation_steps=3, num_gpus=gpus, **groups) == len(used)
+
+
 @pytest.mark.witness("ddp_gradient_bytes", "ddp_gradient_time")
 @pytest.mark.parametrize(("dtype", "convention"), [(np.float16, "grads_16bit"), (np.float32, "grads_32bit")])
 @pytest.mark.parametrize("ranks", [2, 3, 4, 8])
@@ -70,6 +78,20 @@ def test_a_network_that_starts_with_the_backward_pass(forward, backward, comm, b
     values = {"forward_time": forward, "backward_time": backward, "comm_time": comm, "num_buckets": buckets}
     assert formula("overlapped_step_time").under("at_once")(**values) == pytest.approx(ends, rel=1e-12)
     assert ends <= formula("overlapped_step_time")(**values) * (1 + 1e-12)
+
+
+@pytest.mark.witness("bucketed_exposed_time")
+@pytest.mark.parametrize(("ranks", "buckets", "backward"), [(4, 1, 3e-5), (4, 5, 3e-3), (8, 20, 3e-5), (2, 3, 0.0)])
+def test_buckets_sent_one_by_one_behind_the_backward_pass(ranks, buckets, backward):
+    """Each bucket goes round a ring of its own; the clock of that network is the time the step's network needs."""
+    net = collectives.Network(ranks, latency=1e-5, bandwidth=1e9)
+    elements = ranks * 100
+    for _ in range(buckets):
+        collectives.ring_all_reduce(net, [np.ones(elements, np.float32) for _ in range(ranks)])
+    values = {"message_bytes": buckets * elements * 4, "world_size": ranks, "latency": 1e-5, "bandwidth": 1e9}
+    ends = overlap.ddp_step(0, backward, net.time, buckets)
+    exposed = formula("bucketed_exposed_time")(num_buckets=buckets, backward_time=backward, **values)
+    assert exposed == pytest.approx(ends - backward, rel=1e-9)
 
 
 @pytest.mark.witness("server_bytes", "worker_bytes")
