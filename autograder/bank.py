@@ -29,6 +29,7 @@ class Header:
     difficulty: int
 
 
+HEADER_BYTES = 200
 HEADER = re.compile(r"^(kind|chapter|difficulty): *(\w+)$", re.MULTILINE)
 
 
@@ -64,7 +65,8 @@ class Bank(Mapping):
 
 
 def _header(path):
-    found = dict(HEADER.findall(path.read_text(encoding="utf-8")))
+    with path.open("rb") as file:
+        found = dict(HEADER.findall(file.read(HEADER_BYTES).decode(errors="replace")))
     try:
         return Header(found["kind"], int(found["chapter"]), int(found["difficulty"]))
     except (KeyError, ValueError) as error:

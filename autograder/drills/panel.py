@@ -65,6 +65,7 @@ class Panel(widgets.VBox):
         title = f"**{heading(self.asked.exercise, self.languages)}**\n\n{question(self.asked.exercise, self.languages)}"
         self.asking.children = (shown(title), *self.fields.values())
         self.told.children = self.own.children = ()
+        self.stand.value = ""
         self._enable(True)
 
     def _rapid_parts(self):

@@ -49,8 +49,8 @@ class Shown(Exception):
 class Terminal:
     """Asks the exercises of a Deck in the given languages, over `read` (a prompt to a line) and `write`."""
 
-    def __init__(self, deck, languages, read=input, write=print):
-        self.deck, self.languages, self.read, self._write = deck, languages, read, write
+    def __init__(self, deck, languages, read=None, write=print):
+        self.deck, self.languages, self.read, self._write = deck, languages, read or input, write
         self.shares = []
 
     # --- the modes
