@@ -66,9 +66,9 @@ tensors = len(model_tensors(**shape))
 Claim("{message_bytes} of half-precision gradients, in {num_tensors} tensors.")(num_tensors=tensors, **gradients)
 
 # %% [markdown]
-# The simplest program sums tensor by tensor, in the order in which the backward pass makes them. Somebody proposes to pack them into
-# larger messages first. Somebody else wants a network of twice the bandwidth. Who is right depends on one comparison that you
-# can make on paper, and by the end of this chapter you will have made it.
+# The simplest program sums tensor by tensor, in the order in which the backward pass makes them. Somebody proposes to pack them
+# into larger messages first. Somebody else wants a network of twice the bandwidth. Who is right depends on one comparison that
+# you can make on paper, and by the end of this chapter you will have made it.
 #
 # The network, for one card in one direction, and what passes before a message's first byte arrives: its *latency*. Bandwidth
 # is the maker's figure. The latency is an assumption of ours, of the order that is measured in practice; measure yours.
@@ -102,12 +102,12 @@ guess and judge(ALL_REDUCE.quantity.accept(guess), ALL_REDUCE(**eight), unit=BYT
 # - **all-gather**: every rank brings a slice, and leaves with the whole;
 # - **all-reduce**: every rank brings a whole tensor, and leaves with the whole sum.
 #
-# Imagine the ranks seated at a round table. Everybody has a full set of plates, one plate for each seat, and on every plate a portion
-# of their own. The plates of one kind shall be piled up into one, wherever. If everyone handed everything to everyone, the
-# table would be busy for a long time, and most of the food would travel far. Instead, all pass *one* plate to the right, at
-# once, and whoever receives a plate adds their own portion of that kind to it. Then again. After one round less than
-# there are seats, every seat holds one plate with everybody's portion on it. No hand was ever idle, and nobody had to pass more
-# than one plate at a time. That is a **ring reduce-scatter**.
+# Imagine the ranks seated at a round table. Everybody has a full set of plates, one plate for each seat, and on every plate a
+# portion of their own. The plates of one kind shall be piled up into one, wherever. If everyone handed everything to everyone,
+# the table would be busy for a long time, and most of the food would travel far. Instead, all pass *one* plate to the right, at
+# once, and whoever receives a plate adds their own portion of that kind to it. Then again. After one round less than there are
+# seats, every seat holds one plate with everybody's portion on it. No hand was ever idle, and nobody had to pass more than one
+# plate at a time. That is a **ring reduce-scatter**.
 #
 # Here it is in code, for anything that can be added. `held[r][place]` is what rank `r` holds of block `place`; in each round,
 # every rank sends one block to its right neighbour, all at once.
@@ -195,8 +195,8 @@ display(*(claim(**gradients, world_size=ranks) for ranks in (2, 8, 64, 512)))
 MIN_ALL_REDUCE.derivation
 
 # %% [markdown]
-# The ring sends exactly that, so it cannot be beaten by anything that adds in the ranks. It *can* be beaten by a network that adds: a
-# switch that receives every rank's message once and sends back the sum.
+# The ring sends exactly that, so it cannot be beaten by anything that adds in the ranks. It *can* be beaten by a network that
+# adds: a switch that receives every rank's message once and sends back the sum.
 
 # %%
 SWITCH_ALL_REDUCE.derivation
@@ -281,8 +281,8 @@ display(*(balance(world_size=ranks, **link) for ranks in (8, 64, 512)))
 EQUAL_COST.solve_for("latency")
 
 # %% [markdown]
-# **Guess first.** Of the gradients' all-reduce on sixty-four ranks, in one piece: which share of its time is latency? A number such
-# as `"…%"`.
+# **Guess first.** Of the gradients' all-reduce on sixty-four ranks, in one piece: which share of its time is latency? A number
+# such as `"…%"`.
 
 # %%
 guess = None
@@ -309,8 +309,8 @@ message_explorer(**eight, **link)
 # %% [markdown]
 # ## Other shapes than a ring
 #
-# **Halving and doubling** pairs ranks up: swap half of what you hold with a partner, then a quarter with another, and so on. As few
-# bytes as a ring, and far fewer rounds:
+# **Halving and doubling** pairs ranks up: swap half of what you hold with a partner, then a quarter with another, and so on. As
+# few bytes as a ring, and far fewer rounds:
 
 # %%
 HALVING_TIME.derivation
@@ -332,8 +332,9 @@ three = Claim("{message_bytes}: ring {ring_all_reduce_time}, halving {halving_al
 three(**vector, **many)
 
 # %% [markdown]
-# **Two levels.** Inside a *node*, a machine with several cards, links are much faster than between nodes. So reduce-scatter inside
-# the node first, let each rank all-reduce its slice with the ranks of the same place in the other nodes, and all-gather inside:
+# **Two levels.** Inside a *node*, a machine with several cards, links are much faster than between nodes. So reduce-scatter
+# inside the node first, let each rank all-reduce its slice with the ranks of the same place in the other nodes, and all-gather
+# inside:
 
 # %%
 nodes = {"ranks_per_node": 8, "num_nodes": 8, **gradients}
@@ -355,8 +356,9 @@ INTER_NODE.derivation
 BUCKETED_TIME.derivation
 
 # %% [markdown]
-# Bandwidth is paid once, latency with every bucket. One bucket is the fastest, then; but a bucket can leave as soon as the backward
-# pass has filled it, and with a single one nothing leaves until the end. Chapter 6 weighs the two. Here is the price alone:
+# Bandwidth is paid once, latency with every bucket. One bucket is the fastest, then; but a bucket can leave as soon as the
+# backward pass has filled it, and with a single one nothing leaves until the end. Chapter 6 weighs the two. Here is the price
+# alone:
 
 # %%
 bucket_explorer(**many, **gradients, num_buckets=tensors)
@@ -407,10 +409,10 @@ display(
 )
 
 # %% [markdown]
-# Both help, and packing helps more, for nothing: on so many ranks the balance is as large as a typical matrix, so that half of the
-# time goes into starting messages, and the norms' vectors do nothing else. On the eight cards of one node it would be the
-# other way round, since there the balance is small and nearly all bytes lie above it. The rule you take with you is one comparison:
-# *message against* $k\alpha\beta$.
+# Both help, and packing helps more, for nothing: on so many ranks the balance is as large as a typical matrix, so that half of
+# the time goes into starting messages, and the norms' vectors do nothing else. On the eight cards of one node it would be the
+# other way round, since there the balance is small and nearly all bytes lie above it. The rule you take with you is one
+# comparison: *message against* $k\alpha\beta$.
 #
 # ## Check yourself
 #
@@ -436,23 +438,24 @@ bound = Claim("Ring {ring_all_reduce_bytes}; least if ranks add {all_reduce_min_
 bound(**eight)
 
 # %% [markdown]
-# **"A reduce-scatter costs what an all-reduce costs."** It is half of one. Whoever counts an all-reduce as one pass and a reduce-scatter
-# as one pass gets every ratio of chapter 7 wrong:
+# **"A reduce-scatter costs what an all-reduce costs."** It is half of one. Whoever counts an all-reduce as one pass and a
+# reduce-scatter as one pass gets every ratio of chapter 7 wrong:
 
 # %%
 halves = Claim("{reduce_scatter_bytes} in {reduce_scatter_time}; the all-reduce {ring_all_reduce_bytes} in {ring_all_reduce_time}.")
 halves(**eight, **link)
 
 # %% [markdown]
-# **"More ranks, more traffic for each."** Bytes tend to a limit, as you saw. What grows is the number of rounds, and with it latency:
+# **"More ranks, more traffic for each."** Bytes tend to a limit, as you saw. What grows is the number of rounds, and with it
+# latency:
 
 # %%
 waiting = Claim("{world_size} ranks wait {ring_all_reduce_time} for rounds to start, whatever they send.")
 display(*(waiting(message_bytes=0, world_size=ranks, **link) for ranks in (8, 64, 512)))
 
 # %% [markdown]
-# **"The link does so many Gb/s."** Bits and bytes differ by a factor, and so do one direction and both, one card and all the cards
-# that share a network card. Ask which before you divide.
+# **"The link does so many Gb/s."** Bits and bytes differ by a factor, and so do one direction and both, one card and all the
+# cards that share a network card. Ask which before you divide.
 #
 # ## What else is said about this
 #
@@ -470,10 +473,10 @@ claims(chapter=5, verdict="true_with_rounding")
 #
 # Three questions that are asked most, and what a strong answer contains:
 #
-# 1. *"How does a ring all-reduce work, and what does it cost?"* Two passes of $k-1$ rounds with one $k$-th of the message each; the bytes
-#    per rank, and that they hardly depend on $k$; that latency does; that no scheme in which ranks add sends less.
-# 2. *"When is a collective bound by latency?"* The two-term model, the message size at which the terms are equal, and what helps on each
-#    side of it: packing and trees below, bandwidth above.
+# 1. *"How does a ring all-reduce work, and what does it cost?"* Two passes of $k-1$ rounds with one $k$-th of the message each;
+#    the bytes per rank, and that they hardly depend on $k$; that latency does; that no scheme in which ranks add sends less.
+# 2. *"When is a collective bound by latency?"* The two-term model, the message size at which the terms are equal, and what
+#    helps on each side of it: packing and trees below, bandwidth above.
 # 3. *"Your all-reduce reaches so many GB/s. Is that good?"* First ask which figure it is. Turn the algorithm bandwidth into bus
 #    bandwidth, then compare it with the slowest link that the ring crosses.
 #

@@ -106,9 +106,9 @@ guess and judge(ZERO_TRAFFIC_RATIO.quantity.accept(guess), ratio, within=0.02, m
 # 3. **Stage 3.** Even the *weights* are needed one layer at a time. Each rank keeps its slice and borrows the rest just before
 #    a layer runs.
 #
-# Nothing is compressed and nothing is approximated. It is the same ledger, kept once for the street and not once a house.
-# Here is the derivation with the usual recipe filled in (half-precision weights and gradients, three fp32 items). $\Psi$ counts
-# the parameters and $k$ the ranks. Each line is the bill of one stage, and sympy has checked that it follows from the line before:
+# Nothing is compressed and nothing is approximated. It is the same ledger, kept once for the street and not once a house. Here
+# is the derivation with the usual recipe filled in (half-precision weights and gradients, three fp32 items). $\Psi$ counts the
+# parameters and $k$ the ranks. Each line is the bill of one stage, and sympy has checked that it follows from the line before:
 
 # %%
 ZERO_STATE.derivation.given(stage=3, **ZERO_STATE.defaults)
@@ -360,8 +360,8 @@ traffic_explorer(**one_node, accumulation_steps=8, stage=2)
 FSDP_PEAK.derivation
 
 # %% [markdown]
-# What surprises people about the last line is what it does *not* contain: nothing but the shards shrinks with more ranks. Activations
-# are each rank's own, and a unit is as large as ever while it works.
+# What surprises people about the last line is what it does *not* contain: nothing but the shards shrinks with more ranks.
+# Activations are each rank's own, and a unit is as large as ever while it works.
 #
 # For a real shape of the decision's size, with one sequence per rank and every block recomputed in the backward pass (so
 # that only the blocks' inputs are kept, and one block's inside is rebuilt at a time; chapter 3):
@@ -385,9 +385,10 @@ BUFFERS
 # ## Ask PyTorch
 #
 # Is that what `fully_shard` does? The lab [A cluster on paper](../labs/notebooks/paper_cluster.ipynb) lets PyTorch's own code
-# take a step of a whole model on tensors that have a shape but no bytes, and counts every tensor. Here is such a measurement, kept
-# from a run for this book, next to its prediction. Two things differ from the ledger above, and the table names them: this library
-# keeps its shards in fp32 (its weights are their own master), and at the peak the gradients of some blocks are not there yet.
+# take a step of a whole model on tensors that have a shape but no bytes, and counts every tensor. Here is such a measurement,
+# kept from a run for this book, next to its prediction. Two things differ from the ledger above, and the table names them: this
+# library keeps its shards in fp32 (its weights are their own master), and at the peak the gradients of some blocks are not
+# there yet.
 
 # %%
 paper_cluster.report(kept("paper_cluster-7b-8"))
@@ -409,9 +410,9 @@ fsdp_peak_explorer(**UNITS["Llama 2 13B"], activation_bytes=activations["activat
 # | `FULL_SHARD` | `reshard_after_forward=True` | let go of after each pass |
 # | `HYBRID_SHARD` | a two-dimensional device mesh | full sharding inside a group, copies of the group |
 #
-# FSDP1 glues a unit's parameters into one flat vector and cuts that; FSDP2 cuts each tensor by rows and leaves it a tensor
-# you can look at. `SHARD_GRAD_OP` is often called ZeRO-2, and it sends about as much, but stage 2 of the paper keeps whole
-# weights even between steps. FSDP1's `no_sync` puts off reducing until the last micro-batch, and pays for it with whole gradients.
+# FSDP1 glues a unit's parameters into one flat vector and cuts that; FSDP2 cuts each tensor by rows and leaves it a tensor you
+# can look at. `SHARD_GRAD_OP` is often called ZeRO-2, and it sends about as much, but stage 2 of the paper keeps whole weights
+# even between steps. FSDP1's `no_sync` puts off reducing until the last micro-batch, and pays for it with whole gradients.
 #
 # ## Hybrid sharding: stay in the node
 #
@@ -537,8 +538,8 @@ over_network(comm_bytes=HSDP_EGRESS(**across), **network)
 #
 # ## Check yourself
 #
-# Answer, press *check*, and read the hint that fits. For one language only: `ask("E004-Q01", "en")` or `"zh"`. First what the stages
-# are and save:
+# Answer, press *check*, and read the hint that fits. For one language only: `ask("E004-Q01", "en")` or `"zh"`. First what the
+# stages are and save:
 
 # %%
 display(*(ask(name).form() for name in ("E004-Q01", "E004-M01", "E004-Q03", "E004-Q06", "E002-Q07", "E002-Q08", "E002-Q38")))
@@ -587,8 +588,8 @@ kept_all_reduce = Claim("By the paper: {zero_traffic_bytes}. With the all-reduce
 kept_all_reduce(**one_node, stage=1, accumulation_steps=1)
 
 # %% [markdown]
-# **"The more cards, the more ZeRO-3 sends."** A rank's traffic tends to a limit; what grows are the sum over the cluster, the number of
-# rounds (and with it latency), and the chance that the ring crosses a slow link:
+# **"The more cards, the more ZeRO-3 sends."** A rank's traffic tends to a limit; what grows are the sum over the cluster, the
+# number of rounds (and with it latency), and the chance that the ring crosses a slow link:
 
 # %%
 each = Claim("{world_size} ranks: {zero_traffic_bytes} each.")
