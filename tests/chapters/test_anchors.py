@@ -26,7 +26,7 @@ def moved(explorer, preset=None, **settings):
 def test_anchor(row):
     explorer = moved(getattr(explorers, row["explorer"])(), row.get("preset"), **row.get("set", {}))
     value = explorer.evaluate(row["result"], **row.get("among", {}))
-    scale = re.fullmatch(r"[\d.,e-]+ ?(.*)", row["reads"])[1]
+    scale = re.fullmatch(r"[\d.,e+-]+ ?(.*)", row["reads"])[1]
     assert amounts.write(value, formula(row["result"]).unit, row.get("digits", 4), scale) == row["reads"]
 
 
