@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from autograder.reasons.claims import MADE, NEAR, REVERSED, find, read
-from autograder.reasons.polarity import pattern
+from autograder.reasons.polarity import negations, pattern
 from autograder.reasons.rubric import ALSO_TRUE, CONTRADICTS, EARNS, SIDE_ERROR
 from autograder.reasons.spelling import mend
 from autograder.reasons.talk import is_list, restates, subjects
@@ -15,6 +15,7 @@ from autograder.reasons.text import normalise
 
 SETTINGS_FILE = Path(__file__).with_name("settings.yaml")
 TABLE_POINTS = 2  # the points of a full reason in the table of evidence
+CONCLUDED = ("it concludes with the opposite", "结论相反")
 ROLES = {EARNS: "earned", CONTRADICTS: "contradicted", SIDE_ERROR: "side error", ALSO_TRUE: "also true"}
 
 
@@ -50,16 +51,23 @@ class ReasonMark:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was read from an answer, and for each claim that is met the finding and its rubric line."""
+    """What was read from an answer, for each claim that is met the finding and its rubric line, and the clauses that conclude wrongly."""
 
     reading: object
     rubric: object
     hits: dict
     lines: dict
+    turned: tuple = ()
 
     @property
     def matches(self):
-        return tuple(_match(self.lines[name], hit, self.reading) for name, hit in self.hits.items() if hit.how != NEAR)
+        met = [_match(self.lines[name], hit, self.reading) for name, hit in self.hits.items() if hit.how != NEAR]
+        return (*met, *(self._conclusion(place) for place in self.turned))
+
+    def _conclusion(self, place):
+        clause = self.reading.clauses[place]
+        line = self.rubric.lines[0].id
+        return Match(line, "contradicted", self.reading.text.quote(clause.start, clause.end), *CONCLUDED, claim="wrong-conclusion")
 
 
 def mark_reason(text, rubric, points=None):
@@ -73,7 +81,8 @@ def examine(text, rubric):
     reading = read(mend(normalise(text), rubric.known_words), rubric.vocabulary, pattern("clause_breaks"))
     lines = {claim.id: line.id for line in rubric.lines for claim in line.claims}
     found = [find(claim, reading) for line in rubric.lines for claim in line.claims]
-    return Findings(reading, rubric, {hit.claim.id: hit for hit in found if hit}, lines)
+    hits = {hit.claim.id: hit for hit in found if hit}
+    return Findings(reading, rubric, hits, lines, tuple(_turned(reading, rubric.wrong_conclusion)))
 
 
 def rate(kind, findings, chosen, points):
@@ -99,6 +108,8 @@ def kind_of(findings, chosen):
     earned = sum(_worth(line, hits) for line in rubric.lines)
     if restates(reading, [statement for said in rubric.statements.values() for statement in said], earned, chosen):
         return "restated"
+    if _overturned(findings):
+        return "overturned" if earned else "contradicted"
     if earned:
         return ("full" if earned >= rubric.points else "part") + _reservation(findings, earned)
     return "contradicted" if _against(hits) else _without_claim(findings, chosen)
@@ -118,6 +129,25 @@ def _made(hits, kind):
 def _against(hits, least=0):
     """Contradictions made, and claims worth at least `least` of which the opposite is said."""
     return _made(hits, CONTRADICTS) + [hit for hit in hits.values() if hit.how == REVERSED and hit.claim.worth >= least]
+
+
+def _overturned(findings):
+    """Whether the answer concludes with the opposite of what is right, after all that it claims."""
+    last = max((hit.first for hit in findings.hits.values() if hit.how == MADE and hit.claim.kind == EARNS), default=-1)
+    against = [hit.first for hit in _made(findings.hits, CONTRADICTS)]
+    reading = findings.reading
+    return any(place > last and (place in against or place in findings.turned) for place in reading.concluding)
+
+
+def _turned(reading, wrong):
+    """The clauses that conclude wrongly."""
+    denials = [negation.start for negation in negations(reading.text.clean, ())]
+    for place in sorted(reading.concluding) if wrong else ():
+        clause = reading.clauses[place]
+        denied = any(clause.holds(start) for start in denials)
+        said = reading.text.clean[clause.start : clause.end]
+        if not wrong.unless.search(said) and (wrong.denied if denied else wrong.said).search(said):
+            yield place
 
 
 def _reservation(findings, earned):

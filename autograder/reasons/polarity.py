@@ -110,3 +110,8 @@ def supposed(text, clauses):
             ):
                 found.add(index + 1)
     return found
+
+
+def concluding(text, clauses):
+    """The indices of clauses that turn or conclude (yet …, so …, 但…, 因此…): what is said there outweighs what came before."""
+    return {index for index, clause in enumerate(clauses) if pattern("concluding").match(text[clause.start : clause.end].lstrip())}

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from autograder.reasons.vocabulary import Vocabulary, VocabularyError
+from autograder.reasons.language import listed
+from autograder.reasons.vocabulary import Vocabulary, VocabularyError, compile_terms
 
 RUBRIC_FOLDER = Path(__file__).resolve().parents[2] / "exercises" / "reasons"
 VOCABULARY_FILE = "vocabulary.yaml"
@@ -17,6 +18,7 @@ SIGNS = {"!": DENIED, "~": EITHER}
 EARNS, CONTRADICTS, SIDE_ERROR, ALSO_TRUE = "earns", "contradicts", "side_errors", "also_true"
 # How many neighbouring clauses a claim may be spread over, unless its row says otherwise.
 REACH = {EARNS: 3, CONTRADICTS: 2, SIDE_ERROR: 2, ALSO_TRUE: 2}
+FLAGS = ("ordered", "supposed")
 
 
 class RubricError(ValueError):
@@ -35,7 +37,10 @@ class Slot:
 
 @dataclass(frozen=True)
 class Row:
-    """One way to make a claim: slots that must stand together within `within` clauses, and words that must not be there."""
+    """One way to make a claim: slots that must stand together within `within` clauses, and words that must not be there.
+
+    `ordered`: the slots follow one another; `supposed`: also where it is only supposed.
+    """
 
     slots: tuple
     unless: tuple = ()
@@ -79,6 +84,15 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Conclusion:
+    """The wrong verdict as an answer may conclude it: `said` in a clause without a negation, or `denied` in one with a negation."""
+
+    said: re.Pattern
+    denied: re.Pattern
+    unless: re.Pattern
+
+
+@dataclass(frozen=True)
 class Rubric:
     """An exercise's reason: its statement (which earns nothing when repeated), its lines and its vocabulary."""
 
@@ -88,6 +102,7 @@ class Rubric:
     vocabulary: Vocabulary
     known_words: frozenset = frozenset()
     field_words: re.Pattern = re.compile(r"(?!)")
+    wrong_conclusion: Conclusion | None = None
 
     @property
     def points(self):
@@ -109,9 +124,14 @@ def _load(exercise, folder):
     try:
         vocabulary = shared_vocabulary(folder).extended(data.get("words") or {})
         lines = tuple(_line(line, vocabulary) for line in data["lines"])
+        wrong = _conclusion(data.get("wrong_conclusion"))
     except (KeyError, TypeError, VocabularyError, RubricError) as why:
         raise RubricError(f"{path.name}: {why}") from why
-    return Rubric(exercise, data["statements"], lines, _only_named(vocabulary, lines), vocabulary.known_words, vocabulary.things)
+    return Rubric(exercise, data["statements"], lines, _only_named(vocabulary, lines), vocabulary.known_words, vocabulary.things, wrong)
+
+
+def _conclusion(data):
+    return data and Conclusion(*(compile_terms(listed(data.get(field) or "")) for field in ("said", "denied", "unless")))
 
 
 @cache
@@ -144,15 +164,15 @@ def _claim(kind, data, vocabulary):
 
 def _row(row, kind, claim, vocabulary):
     row = {"all": row} if isinstance(row, str) else row
-    strange = set(row) - {"all", "unless", "within", "ordered", "supposed"}
+    strange = set(row) - {"all", "unless", "within", *FLAGS}
     if strange:
-        raise RubricError(f"claim {claim['id']!r}: a row has {sorted(strange)}; it may have all, unless, within, ordered, supposed")
+        raise RubricError(f"claim {claim['id']!r}: a row has {sorted(strange)}; it may have all, unless, within, {', '.join(FLAGS)}")
     slots = tuple(_slot(part, claim, vocabulary) for part in row["all"].split("&"))
     exceptions = [written for written in (row.get("unless"), claim.get("unless")) if written]
     unless = tuple(option for written in exceptions for option in _slot(written, claim, vocabulary).options)
     opposites = {name: vocabulary.opposites_of(name) for slot in slots for name, _ in slot.options}
     within = row.get("within", claim.get("within", REACH[kind]))
-    return Row(slots, unless, within, row.get("ordered", False), row.get("supposed", False), opposites)
+    return Row(slots, unless, within, opposites=opposites, **{flag: row.get(flag, False) for flag in FLAGS})
 
 
 def _slot(written, claim, vocabulary):

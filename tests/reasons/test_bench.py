@@ -1,12 +1,14 @@
 """The measuring of the marker: kappa, cross-validation, the command, and the aims on the paraphrases kept apart."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from autograder.reasons import bench
 from autograder.reasons.cli import main
 
+FRESH_FILE = Path(__file__).with_name("fresh.jsonl")
 ANSWERS = bench.load_answers(bench.DEVELOPING_FILE)
 
 
@@ -72,3 +74,10 @@ def test_a_line_that_cannot_be_read_is_named(line, tmp_path, capsys):
     path.write_text(line, encoding="utf-8")
     assert main(["bench", "reasons", str(path)]) == 2
     assert "line 1" in capsys.readouterr().err
+
+
+def test_aims_are_met_on_answers_that_were_written_before_the_rubrics_were_read():
+    figures = bench.figures(bench.marked(bench.load_answers(FRESH_FILE)))
+    assert figures["kappa"] >= 0.8
+    assert figures["queue_share"] <= 0.3
+    assert figures["confident_wrong_share"] < 0.03

@@ -2,8 +2,10 @@
 
 import random
 import string
+from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import settings as budget
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from autograder.reasons import load_rubric, mark_reason
 from autograder.reasons.rubric import RUBRIC_FOLDER, VOCABULARY_FILE
 
+CONCLUSIONS = yaml.safe_load(Path(__file__).with_name("conclusions.yaml").read_text(encoding="utf-8"))
 EXERCISES = sorted(path.stem for path in RUBRIC_FOLDER.glob("*.yaml") if path.name != VOCABULARY_FILE)
 HOSTILE = {
     "a megabyte": "each card keeps the weights " * 40_000,
@@ -27,6 +30,16 @@ HOSTILE = {
 }
 
 
+def concluded(how):
+    """(exercise, language, conclusion) for each that is `right` or `wrong`."""
+    return [(name, lang, said) for name, by in CONCLUSIONS.items() for lang in ("en", "zh") for said in by[f"{how}_{lang}"]]
+
+
+def with_conclusion(exercise, lang, conclusion):
+    """The model answer, and a conclusion behind it."""
+    return f"{load_rubric(exercise).lines[0].model_answers[lang].rstrip('.。')}, {conclusion}."
+
+
 def test_all_ten_are_there():
     assert [f"E000-TF{number:02d}" for number in range(1, 11)] == EXERCISES
 
@@ -38,6 +51,19 @@ def test_the_model_answer_earns_all(exercise, lang):
     for line in rubric.lines:
         mark = mark_reason(line.model_answers[lang], rubric)
         assert mark.points == rubric.points and not mark.needs_human
+
+
+@pytest.mark.parametrize(("exercise", "lang", "conclusion"), concluded("wrong"))
+def test_a_wrong_conclusion_takes_back_what_the_reason_earned(exercise, lang, conclusion):
+    mark = mark_reason(with_conclusion(exercise, lang, conclusion), load_rubric(exercise))
+    assert mark.points == 0 or mark.needs_human
+    assert "contradicted" in [match.role for match in mark.matches] or mark.needs_human
+
+
+@pytest.mark.parametrize(("exercise", "lang", "conclusion"), concluded("right"))
+def test_a_right_conclusion_takes_nothing_back(exercise, lang, conclusion):
+    mark = mark_reason(with_conclusion(exercise, lang, conclusion), load_rubric(exercise))
+    assert mark.points == 2 and not mark.needs_human
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)
