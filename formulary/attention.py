@@ -11,7 +11,7 @@ from .convention import Alternative, Convention
 from .derivation import Derivation
 from .formula import Formula, define
 from .ledger import Ledger
-from .units import BYTE, TOKEN
+from .units import BYTE, FLOP, TOKEN
 
 KORTHIKANTI = "Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models, 2022, section 4"
 
@@ -38,7 +38,7 @@ SCORES = Convention(
 )
 
 # name: (bytes per element of the residual stream, why the backward pass needs it)
-_SAVED = {
+SAVED = {
     "attention norm input": (2, "The first LayerNorm keeps its 16-bit input"),
     "attention input": (2, "The query, key and value projections share one input"),
     "queries, keys, values": (6, "The product of queries and keys keeps both, the weighted sum keeps the values"),
@@ -68,15 +68,15 @@ _LAYER = {
 
 
 def _kept(name):
-    return _SAVED[name][0] * BYTE * RESIDUAL_ELEMENTS
+    return SAVED[name][0] * BYTE * RESIDUAL_ELEMENTS
 
 
 def _one_layer():
     """Tensor after tensor, the activations of one layer that grow with the sequence."""
-    names = list(_SAVED)
-    steps = Derivation(_SAVED[names[0]][1], _kept(names[0]))
+    names = list(SAVED)
+    steps = Derivation(SAVED[names[0]][1], _kept(names[0]))
     for name in names[1:]:
-        steps = steps.add(_SAVED[name][1], _kept(name), steps.expr + _kept(name))
+        steps = steps.add(SAVED[name][1], _kept(name), steps.expr + _kept(name))
     return steps
 
 
@@ -106,7 +106,7 @@ ACTIVATION = define(
     **_LAYER,
 )
 
-_PARTS = {name: Formula(g.saved_tensor_bytes, _kept(name) * g.num_layers, source=KORTHIKANTI, name=f"{name} bytes") for name in _SAVED} | {
+_PARTS = {name: Formula(g.saved_tensor_bytes, _kept(name) * g.num_layers, source=KORTHIKANTI, name=f"{name} bytes") for name in SAVED} | {
     "attention scores": SCORE_ACTIVATION
 }
 
@@ -150,7 +150,7 @@ ACTIVATION_HEADROOM = define(
     **_LAYER,
 )
 
-# coarser parts, for a picture: (label, names of _SAVED)
+# coarser parts, for a picture: (label, names of SAVED)
 _GROUPS = {
     "norms": ("attention norm input", "MLP norm input"),
     "attention": ("attention input", "queries, keys, values", "output projection input"),
@@ -375,6 +375,14 @@ STANDARD_ACCESSES = define(
     **_IO,
 )
 
+LEAST_ACCESSES = define(
+    g.least_accesses,
+    derivation=Derivation("Queries, keys and values are read once", 3 * _TOKENS * g.head_dim).add(
+        "and the output is written once", _TOKENS * g.head_dim, 4 * _TOKENS * g.head_dim
+    ),
+    **_IO,
+)
+
 _BLOCKS = 4 * _TOKENS * g.head_dim / g.sram_elements
 _ONCE, _STREAMED, _STATISTICS = 2 * _TOKENS * g.head_dim, 3 * _TOKENS * g.head_dim * _BLOCKS, 4 * _TOKENS * _BLOCKS
 
@@ -422,6 +430,26 @@ ACCESS_SAVING = define(
     ),
     **_TILED,
 )
+
+_PRODUCTS = Derivation("Queries times keys, and weights times values: a multiply-add each", 2 * FLOP * _TOKENS**2 * g.head_dim).multiply(
+    "which is two FLOP", 2, 4 * FLOP * _TOKENS**2 * g.head_dim
+)
+
+
+def _intensity(accesses, name, details):
+    """FLOP of a head over the bytes of its 16-bit `accesses`."""
+    return define(
+        g.attention_intensity,
+        name=name,
+        derivation=_PRODUCTS.multiply(
+            "over the accesses, two bytes each", 1 / (2 * BYTE * accesses.expr), _PRODUCTS.expr / (2 * BYTE * accesses.expr)
+        ),
+        **{**details, "assumptions": (*details["assumptions"], "16-bit elements, softmax's own FLOP not counted")},
+    )
+
+
+STANDARD_INTENSITY = _intensity(STANDARD_ACCESSES, "standard_intensity", _IO)
+FLASH_INTENSITY = _intensity(FLASH_ACCESSES, "flash_intensity", _TILED)
 
 _MERGED_MAX = sp.Max(g.row_max, g.block_max)
 _OLD, _NEW = sp.exp(g.row_max - _MERGED_MAX), sp.exp(g.block_max - _MERGED_MAX)

@@ -147,11 +147,25 @@ recomputed_share = quantity("recomputed_share", r"\varphi", PURE, "share of the 
 recompute_growth = quantity("recompute_growth", r"C/C_0", PURE, "growth of a step's FLOP through recomputation", (1, 4 / 3))
 selective_overhead = quantity("selective_overhead", r"\varphi_{\mathrm{sel}}", PURE, "extra FLOP of a step that rebuilds only the scores")
 
+# What blocks hold during a step
+bytes_per_saved = quantity("bytes_per_saved", r"b_{\mathrm{saved}}", BYTE, "bytes of one saved activation", (2, 4), most=8)
+bytes_per_statistic = quantity("bytes_per_statistic", r"b_{\mathrm{stat}}", BYTE, "bytes of a norm's mean or deviation", (2, 4), most=8)
+norm_statistics_bytes = quantity("norm_statistics_bytes", r"M_{\mathrm{stat}}", BYTE, "means and deviations that norms keep", (0, 10**10))
+block_saved_bytes = quantity("block_saved_bytes", r"M_{\mathrm{saved}}", BYTE, "all that blocks save, at any width", (0, 10**12))
+blocks_done = quantity("blocks_done", r"n_{\mathrm{back}}", PURE, "blocks whose backward pass is done", (0, 127), integer=True, least=0)
+step_peak_bytes = quantity(
+    "step_peak_bytes", r"M_{\mathrm{step,peak}}", BYTE, "held at a moment of a step, beyond what was there", (0, 10**12)
+)
+
 # What attention reads and writes, per head and forward pass
 sram_elements = quantity("sram_elements", r"M_{\mathrm{sram}}", PURE, "elements that fit on chip", (2**12, 2**18))
 standard_accesses = quantity("standard_accesses", r"Q_{\mathrm{std}}", PURE, "elements a stored score matrix moves", (10**6, 10**10))
 flash_accesses = quantity("flash_accesses", r"Q_{\mathrm{flash}}", PURE, "elements tiled attention moves", (10**6, 10**10))
 flash_accesses_order = quantity("flash_accesses_order", r"Q_{\Theta}", PURE, "those accesses without constants", (10**5, 10**9))
+least_accesses = quantity("least_accesses", r"Q_{\min}", PURE, "elements attention must move, each once", (10**5, 10**8))
+attention_intensity = quantity(
+    "attention_intensity", r"I_{\mathrm{att}}", FLOP / BYTE, "FLOP that attention does for each byte moved", (1, 10**4)
+)
 access_saving = quantity("access_saving", r"Q_{\mathrm{std}}/Q_{\mathrm{flash}}", PURE, "accesses saved by tiling", (1, 20))
 row_max = quantity("row_max", "m", PURE, "largest score of the row so far", (-50, 50), least=-1e6)
 block_max = quantity("block_max", r"\tilde m", PURE, "largest score of the row in the next block", (-50, 50), least=-1e6)

@@ -301,6 +301,26 @@ def test_accesses_counted(length, width, sram):
     assert 12 < few / formula("flash_accesses_order")(sram_elements=sram, **shape) < 15
 
 
+@pytest.mark.witness("least_accesses")
+def test_a_chip_that_holds_everything():
+    counter, (query, key, value) = inputs(48, 8)
+    scores = query.read() @ key.read().T
+    weights = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    Memory(np.empty((48, 8)), counter).write(slice(None), weights @ value.read())
+    assert counter["elements"] == formula("least_accesses")(seq_length=48, head_dim=8)
+
+
+@pytest.mark.witness("standard_intensity", "flash_intensity")
+def test_flop_for_each_byte():
+    length, width, sram = IO[0]
+    heads = [torch.randn(1, length, width) for _ in range(3)]
+    work = flop(lambda: torch.bmm(torch.bmm(heads[0], heads[1].transpose(1, 2)).softmax(-1), heads[2])).get_total_flops()
+    shape, each = {"seq_length": length, "head_dim": width}, torch.bfloat16.itemsize
+    many, few = standard_attention(length, width)[1], tiled_attention(length, width, sram)[1]
+    assert formula("standard_intensity")(**shape) == pytest.approx(work / (many * each), rel=1e-12)
+    assert formula("flash_intensity")(sram_elements=sram, **shape) == pytest.approx(work / (few * each), rel=1e-12)
+
+
 @pytest.mark.witness("flash_accesses_order")
 def test_accesses_grow_as_their_order_says():
     order = formula("flash_accesses_order")
