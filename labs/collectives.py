@@ -18,6 +18,10 @@ from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 NAMESPACES = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
+# torch 2.13 has new names for these two and warns at the old ones
+all_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+reduce_scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
+
 # our word: how often a ring passes the whole tensor round, and how torch names the operation inside
 KINDS = {
     "all-reduce": (2, "allreduce_ allreduce_coalesced_ all_reduce all_reduce_ all_reduce_coalesced all_reduce_coalesced_"),

@@ -43,6 +43,23 @@ def stacked_bars(report):
     return figure
 
 
+def bars_by_variant(report):
+    """A pair of lying bars for each variant, predicted over measured, of rank 0; the paper's total as a line across the pair."""
+    totals = [x for x in report.totals if x.rank == 0]
+    name = write(max(x.predicted for x in totals), BYTE).split()[-1]
+    figure = Picture(figsize=(9, max(2.5, 0.6 + 0.42 * len(totals))), facecolor="white", layout="constrained")
+    axes = figure.add_subplot()
+    for place, column in enumerate(totals):
+        parts = [x for x in report.lines if (x.variant, x.rank, x.unit) == (column.variant, 0, BYTE)]
+        _pair(axes, place, parts, column, float(unit_named(name, BYTE)[0]), _colors(report), lying=True)
+    axes.set_yticks(range(len(totals)), [x.variant for x in totals])
+    axes.invert_yaxis()
+    axes.set_xlabel(f"{name} {report.lab.bars}")
+    axes.spines[["top", "right"]].set_visible(False)
+    _legend(figure, report)
+    return figure
+
+
 def _places(totals):
     """Where each rank's pair of bars stands: ranks side by side, a gap between variants."""
     variants = list(dict.fromkeys(x.variant for x in totals))
@@ -50,19 +67,21 @@ def _places(totals):
 
 
 def _colors(report):
-    parts = dict.fromkeys(x.part for x in report.lines if x.rank is not None)
+    parts = dict.fromkeys(x.part for x in report.lines if x.rank is not None and x.unit == BYTE)
     return dict(zip(parts, COLORS, strict=False))
 
 
-def _pair(axes, place, parts, column, scale, colors):
-    sides = ((-BAR / 2, "predicted", PREDICTED), (BAR / 2, "measured", MEASURED))
-    for shift, side, style in sides:
-        top = 0
+def _pair(axes, place, parts, column, scale, colors, lying=False):
+    """Two bars beside each other at `place`, standing or lying one under the other, and the paper's total across both."""
+    for shift, side, style in ((-BAR / 2, "predicted", PREDICTED), (BAR / 2, "measured", MEASURED)):
+        reached = 0
         for x in parts:
-            height = (getattr(x, side) or 0) / scale
-            axes.bar(place + shift, height, BAR, bottom=top, color=colors[x.part], **style)
-            top += height
-    axes.plot([place - BAR, place + BAR], [column.paper / scale] * 2, **PAPER)
+            size = (getattr(x, side) or 0) / scale
+            draw, start = (axes.barh, "left") if lying else (axes.bar, "bottom")
+            draw(place + shift, size, BAR, **{start: reached}, color=colors[x.part], **style)
+            reached += size
+    across, along = [place - BAR, place + BAR], [column.paper / scale] * 2
+    axes.plot(*((along, across) if lying else (across, along)), **PAPER)
 
 
 def _label(axes, places, totals, says):

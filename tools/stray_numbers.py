@@ -38,6 +38,7 @@ ALLOWED = [
     ("autograder/cli.py", "2000", "how much of another program's complaint is repeated"),
     ("labs/launch.py", "65536", "how many ports a machine has"),
     ("labs/conditions.py", "4096", "tokens of a sequence on the paper cluster: the learner's to change"),
+    ("labs/conditions.py", "960_000", "elements of a message: the learner's to change"),
     ("explorers/*.js", "2000", "the year in the name of the SVG namespace"),
     ("formulary/arithmetic.py", "2_000", "how long an expression may be"),
     ("formulary/arithmetic.py", "1_000", "how many bits a number in an expression may have"),
