@@ -1,6 +1,8 @@
 """Sixteen Psi's explorers: formulas under a reader's hands, live with and without a kernel."""
 
 from .activations import activation_explorer, recompute_explorer
+from .attention import access_explorer, intensity_explorer
+from .bubbles import bubble_explorer, in_flight_explorer, micro_batches_explorer
 from .collectives import bucket_explorer, message_explorer, ring_explorer
 from .control import Choice, Slider, Step
 from .curve import Curve
@@ -24,16 +26,21 @@ __all__ = [
     "StackedBar",
     "Step",
     "Timeline",
+    "access_explorer",
     "activation_explorer",
     "batch_explorer",
+    "bubble_explorer",
     "bucket_explorer",
     "counter",
     "exposed_explorer",
     "fsdp_peak_explorer",
     "hybrid_explorer",
+    "in_flight_explorer",
+    "intensity_explorer",
     "loss_scale_explorer",
     "memory_explorer",
     "message_explorer",
+    "micro_batches_explorer",
     "overlap_explorer",
     "pipeline_explorer",
     "recompute_explorer",

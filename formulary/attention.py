@@ -375,6 +375,14 @@ STANDARD_ACCESSES = define(
     **_IO,
 )
 
+SRAM_ELEMENTS = define(
+    g.sram_elements,
+    derivation=Derivation("On-chip memory of one multiprocessor", g.multiprocessor_memory).multiply(
+        "two bytes an element", 1 / (2 * BYTE), g.multiprocessor_memory / (2 * BYTE)
+    ),
+    **{**_IO, "assumptions": ("16-bit elements, all of the memory for the kernel",)},
+)
+
 LEAST_ACCESSES = define(
     g.least_accesses,
     derivation=Derivation("Queries, keys and values are read once", 3 * _TOKENS * g.head_dim).add(

@@ -301,6 +301,12 @@ def test_accesses_counted(length, width, sram):
     assert 12 < few / formula("flash_accesses_order")(sram_elements=sram, **shape) < 15
 
 
+@pytest.mark.witness("sram_elements")
+def test_elements_that_fit_on_chip():
+    memory = np.zeros(2**16, np.uint8)
+    assert formula("sram_elements")(multiprocessor_memory=memory.nbytes) == memory.view(np.float16).size
+
+
 @pytest.mark.witness("least_accesses")
 def test_a_chip_that_holds_everything():
     counter, (query, key, value) = inputs(48, 8)
