@@ -113,9 +113,9 @@ def _processor():
 
 
 def commit():
-    """The commit the project stands at, with `+changes` if files differ from it; empty where it is no git repository."""
+    """The commit the project stands at, with `+changes` if files differ from it; without a history what PSI_COMMIT says."""
     git = lambda *words: subprocess.run(["git", "-C", Path(__file__).parent, *words], capture_output=True, text=True, check=True).stdout
     try:
         return git("rev-parse", "--short=12", "HEAD").strip() + ("+changes" if git("status", "--porcelain", "-uno") else "")
     except (OSError, subprocess.CalledProcessError):
-        return ""
+        return os.environ.get("PSI_COMMIT", "")

@@ -111,7 +111,8 @@ def own(x, plan, mesh):
 
 def run(stack, x, of=1.0):
     """Forward, backward, a step of Adam: output, and the collectives of each. The loss is a share `of` the mean square."""
-    x, adam = x.clone().requires_grad_(), torch.optim.Adam(stack.parameters(), lr=LEARNING_RATE)
+    # tensor by tensor: on a GPU Adam would take all of them in one call, which cannot mix cut ones with whole ones
+    x, adam = x.clone().requires_grad_(), torch.optim.Adam(stack.parameters(), lr=LEARNING_RATE, foreach=False)
     with Collectives() as forward:
         out = stack(x)
     loss = out.square().mean() * of
