@@ -1,5 +1,6 @@
 """Curves: a formula over a swept quantity, with a marker at its present value and a line to stay under."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -18,6 +19,8 @@ class Curve:
 
     across, labels: one curve for each value of that quantity (value to label) instead of one for each formula.
     limit: the quantity the curves should stay under. log: whether the axes are logarithmic, (x, y).
+    scale: the unit that values are told in, such as %, where it is not the one that fits them best.
+    marks: label to the Formula of a notable value of the swept quantity, such as an optimum or a crossing, shown on the chosen curve.
     """
 
     curves: Mapping
@@ -28,12 +31,14 @@ class Curve:
     limit: str = ""
     limit_label: str = "limit"
     log: tuple = (False, False)
+    scale: str | None = None
+    marks: Mapping = field(default_factory=dict)
 
     kind = "curve"
 
     @property
     def formulas(self):
-        return tuple(self.curves.values())
+        return (*self.curves.values(), *self.marks.values())
 
     @property
     def unit(self):
@@ -44,7 +49,7 @@ class Curve:
     def series(self):
         """Rows (label, formula's name, what the curve replaces, when it is the chosen one)."""
         if self.across:
-            (formula,) = self.formulas
+            (formula,) = self.curves.values()
             return [(label, formula.name, {self.across: value}, {self.across: value}) for value, label in self.labels.items()]
         return [(label, formula.name, {}, {}) for label, formula in self.curves.items()]
 
@@ -58,7 +63,10 @@ class Curve:
             "points": self.sweep.stops,
             "limit": self.limit,
             "limitLabel": self.limit_label,
+            "scale": self.scale,
             "log": list(self.log),
+            "marks": [[label, formula.name] for label, formula in self.marks.items()],
+            "sweepWhole": bool(self.sweep.quantity.symbol.is_integer),
             "what": self.what,
             "unit": str(self.unit),
         }
@@ -75,19 +83,34 @@ class Curve:
             }
             for label, name, given, chosen in self.series
         ]
-        return {"series": series, "here": state[sweep], "limit": state[self.limit] if self.limit else None}
+        marks = [self._mark(label, evaluate(formula.name), evaluate) for label, formula in self.marks.items()]
+        return {"series": series, "here": state[sweep], "limit": state[self.limit] if self.limit else None, "marks": marks}
+
+    def _mark(self, label, at, evaluate):
+        """A notable value of the swept quantity, and how high the first curve is there."""
+        _, name, given, _ = self.series[0]
+        place = round(at) if self.sweep.quantity.symbol.is_integer and math.isfinite(at) else at
+        return {"label": label, "at": at, "value": evaluate(name, **given, **{self.sweep.name: place})}
 
     def sentence(self, scene):
         """The chosen curve at the marker, in words."""
         main = next(one for one in scene["series"] if one["chosen"])
         limit, at = scene["limit"], f"{self.sweep.title}: {spoken(scene['here'], self.sweep.quantity.unit)}"
-        fits = "" if limit is None else f", {'within' if main['value'] <= limit else 'over'} {write(limit, self.unit)}"
-        return f"{at}. {main['label']}: {self.what} {write(main['value'], self.unit)}{fits}."
+        fits = "" if limit is None else f", {'within' if main['value'] <= limit else 'over'} {self._write(limit)}"
+        marks = "".join(f" {mark['label']}: {self._spoken(mark['at'])}." for mark in scene["marks"])
+        return f"{at}. {main['label']}: {self.what} {self._write(main['value'])}{fits}.{marks}"
+
+    def _write(self, value):
+        return write(value, self.unit, scale=self.scale)
+
+    def _spoken(self, value):
+        return spoken(value, self.sweep.quantity.unit)
 
     def table(self, scene):
         """(head, rows): each curve at the marker."""
         head = ["curve", f"{self.sweep.title}: {spoken(scene['here'], self.sweep.quantity.unit)}"]
-        return head, [[one["label"], write(one["value"], self.unit)] for one in scene["series"]]
+        marks = [[f"{mark['label']}, at {self._spoken(mark['at'])}", self._write(mark["value"])] for mark in scene["marks"]]
+        return head, [*([one["label"], self._write(one["value"])] for one in scene["series"]), *marks]
 
     def draw(self, axes, scene):
         """The curves on matplotlib `axes`."""
@@ -96,8 +119,10 @@ class Curve:
             axes.plot(xs, ys, color=colour, label=one["label"], linewidth=2.5 if one["chosen"] else 1.5)
             axes.plot([scene["here"]], [one["value"]], "o", color=colour, markersize=7 if one["chosen"] else 5)
         axes.axvline(scene["here"], color="0.6", linewidth=1, zorder=0)
+        for mark in scene["marks"]:
+            axes.plot([mark["at"]], [mark["value"]], "D", color="black", label=f"{mark['label']}, {self._spoken(mark['at'])}")
         if scene["limit"] is not None:
-            label = f"{self.limit_label} {write(scene['limit'], self.unit)}"
+            label = f"{self.limit_label} {self._write(scene['limit'])}"
             axes.axhline(scene["limit"], color="black", linestyle="--", linewidth=1, label=label)
         self._dress(axes)
 
@@ -105,7 +130,7 @@ class Curve:
         log_x, log_y = ("log" if log else "linear" for log in self.log)
         axes.set(xscale=log_x, yscale=log_y, xlabel=self.sweep.title, ylabel=self.what)
         axes.xaxis.set_major_formatter(lambda value, _: spoken(value, self.sweep.quantity.unit))
-        axes.yaxis.set_major_formatter(lambda value, _: write(value, self.unit))
+        axes.yaxis.set_major_formatter(lambda value, _: self._write(value))
         axes.minorticks_off()
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))

@@ -48,7 +48,7 @@ class Explorer(anywidget.AnyWidget):
             _css=traitlets.Unicode(frontend.static("explorer.css")).tag(sync=True),
             spec=traitlets.Dict(self._spec()).tag(sync=True),
             **{name: Setting(control).tag(sync=True) for name, control in self.controls.items()},
-            **{name: traitlets.Float(None, allow_none=True).tag(sync=True) for name in self.formulas},
+            **{name: traitlets.Float(None, allow_none=True).tag(sync=True) for name in self.results},
         )
 
     def _units(self):
@@ -67,7 +67,7 @@ class Explorer(anywidget.AnyWidget):
         return {
             "title": self.title,
             "controls": [control.spec() for control in self.controls.values()],
-            "units": {name: str(formula.unit) for name, formula in self.formulas.items()},
+            "results": self.results,
             "fixed": self.fixed,
             "presets": [{"label": label, "options": self._options(bundles)} for label, bundles in self.presets.items()],
             "view": {**self.view.spec(), "palette": PALETTE},
@@ -105,9 +105,14 @@ class Explorer(anywidget.AnyWidget):
         return {control.name: expr for control in controls if isinstance(control, Step) for expr in control.expressions.values()}
 
     @property
+    def results(self):
+        """The names of the formulas whose results are traits: all but those whose result a control moves."""
+        return [name for name in self.formulas if name not in self.controls]
+
+    @property
     def values(self):
         """The result of every formula, by name; None where it has no finite value."""
-        return {name: getattr(self, name) for name in self.formulas}
+        return {name: getattr(self, name) for name in self.results}
 
     def evaluate(self, name, **given):
         """Formula `name` at the present state, some quantities replaced by `given`; nan where it has no finite value."""
@@ -120,7 +125,7 @@ class Explorer(anywidget.AnyWidget):
     def _settle(self, change=None):
         """Bring the results up to date. The front end computes them too: what differs in the last digit only is left alone."""
         with self.hold_sync():
-            for name in self.formulas:
+            for name in self.results:
                 new, old = self.evaluate(name), getattr(self, name)
                 new = float(new) if math.isfinite(new) else None
                 if new is None or old is None or not math.isclose(new, old):

@@ -15,6 +15,8 @@ import sympy as sp
 
 from formulary.units import without_units
 
+MOST_BLOCKS = 40_000
+
 
 @dataclass(frozen=True)
 class Blocks:
@@ -89,11 +91,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Plan:
-    """Blocks in time; `lines` are those of each row, in turn. `stuck` tells that some wait for each other and have no start."""
+    """Blocks in time; `lines` are those of each row, in turn. `fault` says in words why there is no such plan, if there is none."""
 
     blocks: list
     lines: list
-    stuck: bool
+    fault: str = ""
 
     @property
     def end(self):
@@ -122,10 +124,13 @@ class Plan:
 def lay_out(rules, known, rows):
     """The Plan that `rules` make of what is `known`, on that many rows."""
     counts = {rule.kind: {name: int(rule.compiled[f"{rule.kind} over {name}"](known)) for name in rule.over} for rule in rules}
-    first = dict(zip(counts, itertools.accumulate((math.prod(c.values()) for c in counts.values()), initial=0), strict=False))
+    *firsts, total = itertools.accumulate((math.prod(c.values()) for c in counts.values()), initial=0)
+    first = dict(zip(counts, firsts, strict=True))
+    if total > MOST_BLOCKS:
+        return Plan([], [[] for _ in range(rows)], f"{total:,} blocks are too many to draw.")
     blocks = [block for rule in rules for block in _blocks(rule, known, counts, first)]
     lines = [sorted((b for b in blocks if b.row == row), key=lambda b: b.turn) for row in range(rows)]
-    return Plan(blocks, lines, _run(blocks, lines))
+    return Plan(blocks, lines, "Some blocks wait for each other for ever." if _run(blocks, lines) else "")
 
 
 def _blocks(rule, known, counts, first):

@@ -1,5 +1,6 @@
 """Timelines: who works on what and when, laid out by rules, and what is held meanwhile."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -10,7 +11,7 @@ from formulary.amounts import write
 from formulary.units import PURE, SECOND, without_units
 
 from .palette import PALETTE
-from .plan import Plan, compiled, lay_out
+from .plan import MOST_BLOCKS, Plan, compiled, lay_out
 
 PALEST = 0.55  # how much of its colour a block of tone 1 has lost
 HEIGHT = 380  # pixels of the picture, however many rows there are
@@ -90,6 +91,7 @@ class Timeline:
             "needed": self._needed,
             "now": self.now,
             "palest": PALEST,
+            "mostBlocks": MOST_BLOCKS,
         }
 
     def _name(self, kind):
@@ -122,9 +124,9 @@ class Timeline:
             "blocks": [asdict(block) for block in plan.blocks],
             "rows": len(plan.lines),
             "end": plan.end,
-            "stuck": plan.stuck,
+            "fault": plan.fault,
             "levels": levels,
-            "counted": MEASURES[self.measure](plan, levels),
+            "counted": math.nan if plan.fault else MEASURES[self.measure](plan, levels),
             "beside": [[label, evaluate(formula.name)] for label, formula, when in self.beside if applies(when)],
             "now": state[self.now] / ALL if self.now else 1,
         }
@@ -135,8 +137,8 @@ class Timeline:
 
     def sentence(self, scene):
         """The counted figure and the formula's, in words."""
-        if scene["stuck"]:
-            return "Some blocks wait for each other for ever."
+        if scene["fault"]:
+            return scene["fault"]
         said = "".join(f"; {label}: {self._write(value)}" for label, value in scene["beside"])
         return f"{scene['rows']} rows, {self._time(scene['end'])} in all. {self.what}: {self._write(scene['counted'])}{said}."
 

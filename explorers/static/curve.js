@@ -10,11 +10,17 @@ function scene(view, state, evaluate) {
     points: view.points.map((x) => [x, evaluate(name, { ...given, [view.sweep]: x })]),
     value: evaluate(name, given),
   }));
-  return { series, here, limit: view.limit ? state[view.limit] : null };
+  const marks = view.marks.map(([label, name]) => {
+    const at = evaluate(name, {});
+    const { name: curve, given } = view.series[0];
+    const value = evaluate(curve, { ...given, [view.sweep]: view.sweepWhole ? Math.round(at) : at });
+    return { label, at, value };
+  });
+  return { series, here, limit: view.limit ? state[view.limit] : null, marks };
 }
 
-function describe(view, { series, here, limit }) {
-  const size = (value) => write(value, view.unit);
+function describe(view, { series, here, limit, marks }) {
+  const size = (value) => write(value, view.unit, 4, view.scale);
   const main = series.find((one) => one.chosen);
   const at = `${view.sweepLabel}: ${spoken(here, view.sweepUnit)}`;
   const good = limit !== null && main.value <= limit;
@@ -24,17 +30,20 @@ function describe(view, { series, here, limit }) {
     detail: `${view.what}, ${main.label}, ${at}`,
     lamp: limit === null ? null : { good, text: `${good ? "within" : "over"} ${size(limit)}` },
     head: ["curve", `at ${spoken(here, view.sweepUnit)}`],
-    rows: series.map(({ label, value, chosen }, i) => ({ colour: view.palette[i], cells: [label, size(value)], chosen })),
-    sentence: `${at}. ${main.label}: ${view.what} ${size(main.value)}${fits}.`,
+    rows: [
+      ...series.map(({ label, value, chosen }, i) => ({ colour: view.palette[i], cells: [label, size(value)], chosen })),
+      ...marks.map(({ label, at: place, value }) => ({ cells: [`${label}, at ${spoken(place, view.sweepUnit)}`, size(value)] })),
+    ],
+    sentence: `${at}. ${main.label}: ${view.what} ${size(main.value)}${fits}.${marks.map((mark) => ` ${mark.label}: ${spoken(mark.at, view.sweepUnit)}.`).join("")}`,
   };
 }
 
-function draw(sheet, view, { series, here, limit }) {
+function draw(sheet, view, { series, here, limit, marks }) {
   const [width, height] = [sheet.root.viewBox.baseVal.width, sheet.root.viewBox.baseVal.height];
   const box = { left: 62, right: width - (limit === null ? 16 : 60), top: 4, bottom: height - 40 };
   const shown = series.flatMap(({ points }) => points.map(([, y]) => y)).concat(limit ?? []);
-  const x = axisOf([...view.points, here], view.log[0], box.left, box.right, width / 90);
-  const y = axisOf(shown, view.log[1], box.bottom - (view.log[1] ? MARGIN : 0), box.top + MARGIN, 5);
+  const x = axisOf([...view.points, here], view.log[0], box.left, box.right, width / 90, view.sweepUnit);
+  const y = axisOf(shown, view.log[1], box.bottom - (view.log[1] ? MARGIN : 0), box.top + MARGIN, 5, view.unit);
   drawGrid(sheet, box, x, y, view);
   series.forEach((one, i) => {
     const attributes = { d: pathOf(one.points, x, y), stroke: view.palette[i], class: one.chosen ? "psi-curve psi-main" : "psi-curve" };
@@ -44,14 +53,27 @@ function draw(sheet, view, { series, here, limit }) {
   series.forEach((one, i) => {
     if (y.holds(one.value)) sheet.draw("circle", `dot${i}`, { cx: x.at(here), cy: y.at(one.value), r: one.chosen ? 6 : 4, fill: view.palette[i], class: "psi-dot" });
   });
-  if (limit !== null) drawLimit(sheet, box, y.at(limit), view.limitLabel, write(limit, view.unit));
+  drawMarks(sheet, box, x, y, marks);
+  if (limit !== null) drawLimit(sheet, box, y.at(limit), view.limitLabel, write(limit, view.unit, 4, view.scale));
+}
+
+// Notable places: a diamond on the curve and its name above it; what lies outside the picture is only in the table.
+function drawMarks(sheet, box, x, y, marks) {
+  marks.forEach(({ label, at, value }, i) => {
+    const [across, up] = [x.at(at), y.at(value)];
+    if (!x.holds(at) || !y.holds(value) || !(across >= box.left && across <= box.right)) return;
+    sheet.draw("line", `mark line${i}`, { x1: across, x2: across, y1: up, y2: box.bottom, class: "psi-limit" });
+    sheet.draw("path", `mark${i}`, { d: `M${across} ${up - 7}l7 7l-7 7l-7 -7z`, class: "psi-notable" });
+    const anchor = across > (box.left + box.right) / 2 ? "end" : "start";
+    sheet.draw("text", `mark label${i}`, { x: across, y: Math.max(up - 12, box.top + 12), class: "psi-figure psi-bold", "text-anchor": anchor }, label);
+  });
 }
 
 // A scale from values to pixels: { at, holds, ticks }. Values that a log axis cannot hold are left out.
-function axisOf(values, log, from, to, count) {
+function axisOf(values, log, from, to, count, unit) {
   const holds = (value) => Number.isFinite(value) && (!log || value > 0);
   const held = values.filter(holds);
-  return { ...(log ? logAxis(held, from, to, count) : linearAxis(held, from, to, count)), holds };
+  return { ...(log ? logAxis(held, from, to, count, unit) : linearAxis(held, from, to, count)), holds };
 }
 
 function linearAxis(held, from, to, count) {
@@ -60,14 +82,24 @@ function linearAxis(held, from, to, count) {
   return { at: (value) => from + ((to - from) * value) / top, ticks };
 }
 
-function logAxis(held, from, to, count) {
-  const [low, high] = [Math.min(...held), Math.max(...held)].map(Math.log10);
+function logAxis(held, from, to, count, unit) {
+  const [least, most] = [Math.min(...held), Math.max(...held)];
+  const [low, high] = [least, most].map(Math.log10);
   const wide = high - low || 1;
-  const every = Math.max(1, Math.ceil(wide / count));
-  const ticks = [];
-  for (let power = Math.ceil(low - 0.0001); power <= high + 0.0001; power += every) ticks.push(10 ** power);
-  return { at: (value) => from + ((to - from) * (Math.log10(value) - low)) / wide, ticks };
+  return { at: (value) => from + ((to - from) * (Math.log10(value) - low)) / wide, ticks: logTicks(least, most, count, unit) };
 }
+
+// Powers of ten, or of time round minutes, hours and days; all of them, every other, … or those between as well, as there is room.
+function logTicks(least, most, count, unit) {
+  const inside = (values) => values.filter((value) => value >= least * 0.9999 && value <= most * 1.0001);
+  const powers = Array.from({ length: 40 }, (_, i) => 10 ** (i - 20 + Math.round(Math.log10(least * most) / 2)));
+  const tens = inside(unit === "second" ? [...powers.filter((power) => power < 30), ...ROUND_TIMES] : powers);
+  if (tens.length < 3) return inside(powers.flatMap((power) => [power, 2 * power, 5 * power]));
+  const every = Math.ceil(tens.length / count);
+  return tens.filter((_, i) => i % every === 0);
+}
+
+const ROUND_TIMES = [60, 600, 3600, 36000, 86400, 864000, 8640000, 86400000];
 
 function pathOf(points, x, y) {
   let pen = "M";
@@ -83,7 +115,7 @@ function drawGrid(sheet, box, x, y, view) {
   y.ticks.forEach((value, i) => {
     const at = y.at(value);
     sheet.draw("line", `row${i}`, { x1: box.left, x2: box.right, y1: at, y2: at, class: "psi-grid" });
-    sheet.draw("text", `row tick${i}`, { x: box.left - 8, y: at + 4, class: "psi-tick", "text-anchor": "end" }, write(value, view.unit));
+    sheet.draw("text", `row tick${i}`, { x: box.left - 8, y: at + 4, class: "psi-tick", "text-anchor": "end" }, write(value, view.unit, 4, view.scale));
   });
   x.ticks.forEach((value, i) => {
     const at = x.at(value);

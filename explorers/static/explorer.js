@@ -74,7 +74,7 @@ function change(model, values) {
 function keepResults(spec, model) {
   const state = stateOf(spec, model);
   let moved = false;
-  for (const name of Object.keys(spec.units)) {
+  for (const name of spec.results) {
     const value = FORMULAS[name](state);
     const result = Number.isFinite(value) ? value : null;
     if (same(result, model.get(name))) continue;

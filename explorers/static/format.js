@@ -48,9 +48,9 @@ function bestScale(size, scales) {
 
 // `value`, in base units of `unit`, as a reader wants it; `scale` names another unit to use, such as GiB.
 function write(value, unit, digits = 4, scale = null) {
-  if (scale) return `${number(value / UNITS[unit].names[scale], digits)} ${scale}`;
+  if (scale) return `${number(value / UNITS[unit].names[scale], digits)}${unit === "1" ? "" : " "}${scale}`;
   if (unit === "1") return number(value, digits);
-  if (!UNITS[unit]) return `${number(value, digits)} ${unit}`;
+  if (!UNITS[unit]?.scales.length) return `${number(value, digits)} ${unit}`;
   const [name, size] = bestScale(Math.abs(value), UNITS[unit].scales);
   return `${number(value / size, digits)} ${name}`;
 }

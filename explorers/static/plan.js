@@ -3,7 +3,7 @@
 
 const FIELDS = ["row", "turn", "length", "takes", "frees", "mark", "tone"];
 
-function layOut(rules, known, rows) {
+function layOut({ rules, mostBlocks }, known, rows) {
   const sizes = {};
   let total = 0;
   for (const { kind, over } of rules) {
@@ -11,12 +11,13 @@ function layOut(rules, known, rows) {
     sizes[kind] = { over, counts, first: total };
     total += counts.reduce((product, count) => product * count, 1);
   }
-  const blocks = [];
-  for (const rule of rules) addBlocks(blocks, rule, { ...known }, sizes);
   const lines = Array.from({ length: rows }, () => []);
+  const blocks = [];
+  if (total > mostBlocks) return { blocks, lines, fault: `${number(total)} blocks are too many to draw.` };
+  for (const rule of rules) addBlocks(blocks, rule, { ...known }, sizes);
   for (const block of blocks) lines[block.row].push(block);
   lines.forEach((line) => line.sort((one, other) => one.turn - other.turn));
-  return { blocks, lines, stuck: run(blocks, lines) };
+  return { blocks, lines, fault: run(blocks, lines) ? "Some blocks wait for each other for ever." : "" };
 }
 
 function addBlocks(blocks, rule, here, sizes) {

@@ -18,7 +18,7 @@ function scene(view, state, evaluate) {
   const known = { ...state };
   for (const name of view.needed) known[name] = evaluate(name, {});
   const rows = EXPRESSIONS.rows(known);
-  const plan = layOut(view.rules, known, rows);
+  const plan = layOut(view, known, rows);
   const base = EXPRESSIONS.base(known);
   const levels = view.levelUnit === null ? [] : Array.from({ length: rows }, (_, row) => levelOf(plan, row).map(([t, held]) => [t, base + held]));
   const applies = ({ when }) => Object.entries(when).every(([name, value]) => state[name] === value);
@@ -26,9 +26,9 @@ function scene(view, state, evaluate) {
     blocks: plan.blocks,
     rows,
     end: endOf(plan),
-    stuck: plan.stuck,
+    fault: plan.fault,
     levels,
-    counted: MEASURES[view.measure](plan, levels),
+    counted: plan.fault ? NaN : MEASURES[view.measure](plan, levels),
     beside: view.beside.filter(applies).map(({ label, name }) => [label, evaluate(name, {})]),
     now: view.now ? state[view.now] / 100 : 1,
   };
@@ -46,7 +46,7 @@ function rowName(view, row) {
   return view.rowNames[row] ?? view.rowLabel.replace("{}", row + 1);
 }
 
-function describe(view, { blocks, rows, end, stuck, levels, counted, beside }) {
+function describe(view, { blocks, rows, end, fault, levels, counted, beside }) {
   const size = (value) => write(value, view.unit, 4, view.scale);
   const time = (value) => write(value, view.timeUnit);
   const said = beside.map(([label, value]) => `; ${label}: ${size(value)}`).join("");
@@ -58,12 +58,12 @@ function describe(view, { blocks, rows, end, stuck, levels, counted, beside }) {
   });
   const held = levels.length ? [...new Set([0, rows - 1])].map((row) => ({ cells: [`${view.levelWhat}, ${rowName(view, row)}`, "at most", write(mostOf([levels[row]]), view.levelUnit)] })) : [];
   return {
-    headline: stuck ? "–" : size(counted),
-    detail: view.what,
-    lamp: beside.length && !stuck ? { good: agree, text: agree ? `${beside[0][0]} says the same` : beside.map(([label, value]) => `${label} says ${size(value)}`).join(", ") } : null,
+    headline: size(counted),
+    detail: fault || view.what,
+    lamp: beside.length && !fault ? { good: agree, text: agree ? `${beside[0][0]} says the same` : beside.map(([label, value]) => `${label} says ${size(value)}`).join(", ") } : null,
     head: ["blocks", "number", "time"],
     rows: [...kinds.filter(({ cells }) => cells[1] !== "0"), ...held, { cells: ["from start to end", "", time(end)] }],
-    sentence: stuck ? "Some blocks wait for each other for ever." : `${rows} rows, ${time(end)} in all. ${view.what}: ${size(counted)}${said}.`,
+    sentence: fault || `${rows} rows, ${time(end)} in all. ${view.what}: ${size(counted)}${said}.`,
   };
 }
 

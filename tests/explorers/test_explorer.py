@@ -185,3 +185,17 @@ def test_a_ledger_of_one_replica_can_be_explored_too():
     view = StackedBar(STATE_LEDGER, "stage", {0: "replica"}, "memory_capacity", ZERO_HEADROOM, "states")
     made = Explorer(STATE_LEDGER, controls, view, title="replica")
     assert made.state_bytes == STATE(num_params="1B")
+
+
+def test_a_curve_marks_its_optimum():
+    overhead, best = formula("checkpoint_overhead"), formula("checkpoint_interval")
+    given = {"checkpoint_time": 30, "failure_rate": 1e-5, "restart_time": 0}
+    every = Slider("checkpoint_interval", "2 h", scale="log")
+    view = Curve({"lost": overhead}, every, "share of time lost", marks={"best": best}, log=(True, True), scale="%")
+    made = Explorer(overhead, [every], view, title="how often", fixed=given)
+    assert "checkpoint_interval" not in made.results  # a control has that name
+    (mark,) = made.scene()["marks"]
+    assert mark["at"] == best(**{name: given[name] for name in best.inputs})
+    assert mark["value"] == min(overhead(**given, checkpoint_interval=mark["at"] * by) for by in (0.9, 1, 1.1))
+    assert f"best: {amounts.write(mark['at'], best.unit)}." in view.sentence(made.scene())
+    assert made.table().rows[1][1] == amounts.write(mark["value"], scale="%")

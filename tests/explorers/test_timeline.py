@@ -55,7 +55,12 @@ def test_blocks_that_wait_for_each_other_are_said_to():
         Blocks("egg", {"i": 1}, row=1, turn=0, length=1, after=[("hen", other)]),
     ]
     plan = lay_out(rules, {}, 2)
-    assert plan.stuck and [block.end for block in plan.blocks] == [None, None]
+    assert "wait for each other" in plan.fault and [block.end for block in plan.blocks] == [None, None]
+
+
+def test_more_blocks_than_can_be_drawn_are_not_drawn():
+    scene = explorers.pipeline_explorer(64, 1000, "gpipe").scene()
+    assert scene["blocks"] == [] and scene["fault"] == "128,000 blocks are too many to draw."
 
 
 def test_a_remainder_times_a_number_is_what_it_says():
