@@ -9,7 +9,7 @@ COMMANDS = {
     "claims": ("formulary.claims.cli", "what is said, what is computed, and who is right"),
     "course": ("autograder.cli", "build assignments for nbgrader from the bank"),
     "bank": ("autograder.cli", "check and show the exercises"),
-    "grade": ("autograder.jail.doctor", "say what this machine offers to lock code in with"),
+    "grade": ("autograder.grading.cli", "mark a class, report on it, export its scores; say what this machine locks code in with"),
     "bench": ("autograder.reasons.cli", "measure the markers"),
     "drill": ("autograder.drills.cli", "practise for an interview, what you forget first"),
     "lab": ("labs.cli", "predict, run a real job, compare"),

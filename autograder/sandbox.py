@@ -4,6 +4,8 @@ Cells whose answers are literal are read and never run. Where the machine can't 
 person marks it.
 """
 
+import re
+
 from formulary.arithmetic import BITS
 
 from . import limits
@@ -24,6 +26,10 @@ KEEP = """
 {kept} = {{name: globals().pop(name) for name in {names} if name in globals()}}
 {kept} = {{name: list(held) if type(held) in (set, frozenset, tuple) else held for name, held in {kept}.items()}}
 """
+
+# Slow modules: where a notebook imports any of them, its process is forked from one that has them all.
+SLOW = ("numpy", "sympy", "matplotlib.pyplot")
+IMPORTS_SLOW = re.compile(rf"^\s*(?:import|from)\s[^#\n]*\b(?:{'|'.join(name.partition('.')[0] for name in SLOW)})\b", re.MULTILINE)
 
 
 def answers(cells):
@@ -69,7 +75,10 @@ def _jailed(cells):
     sources = [_source(index, source, names) for index, (source, names) in enumerate(cells)]
     flat = [part for parts in sources for part in parts]
     kept = [_kept(index) for index, (_, names) in enumerate(cells) if names is not None]
-    return run_jailed(flat, kept, limits=Limits(seconds=limits.SECONDS, cpu_seconds=limits.SECONDS, answer_bytes=limits.OUTPUT))
+    preload = SLOW if any(IMPORTS_SLOW.search(source) for source, _ in cells) else ()
+    return run_jailed(
+        flat, kept, preload=preload, limits=Limits(seconds=limits.SECONDS, cpu_seconds=limits.SECONDS, answer_bytes=limits.OUTPUT)
+    )
 
 
 def _source(index, source, names):
