@@ -9,6 +9,7 @@ from .spelling import nearest
 SUBJECTS = (
     "memory",
     "attention",
+    "step_memory",
     "sharding",
     "communication",
     "data_parallel",

@@ -1,0 +1,105 @@
+"""What a step holds in memory: after each operation, as a mountain; and what the forward pass leaves for the backward pass, term by term.
+
+A GPU's allocator counts by itself. On a CPU nobody does, so there the storages that operations make are followed until they are gone.
+"""
+
+import weakref
+from collections import Counter
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+class Mountain(TorchDispatchMode):
+    """Use as a context manager around a step; `heights` are the bytes held beyond those held before, one after each operation."""
+
+    def __init__(self, device):
+        super().__init__()
+        self.count = _Allocator(device) if device.type == "cuda" else _Storages()
+        self.heights = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        results = function(*args, **kwargs or {})
+        self.heights.append(self.count.after((args, kwargs), results))
+        return results
+
+    @property
+    def peak(self):
+        """The most bytes held at once; on a GPU also within an operation."""
+        return self.count.peak(self.heights)
+
+
+class _Allocator:
+    def __init__(self, device):
+        self.device = device
+        torch.cuda.reset_peak_memory_stats(device)
+        self.before = torch.cuda.memory_allocated(device)
+
+    def after(self, arguments, results):
+        return torch.cuda.memory_allocated(self.device) - self.before
+
+    def peak(self, heights):
+        return torch.cuda.max_memory_allocated(self.device) - self.before
+
+
+class _Storages:
+    """The storages that operations made, for as long as somebody holds them, at the size that each has now."""
+
+    def __init__(self):
+        self.made = {}
+
+    def after(self, arguments, results):
+        given = {storage._cdata for storage in storages(arguments)}
+        for storage in storages(results):
+            if storage._cdata not in given and storage._cdata not in self.made:
+                self.made[storage._cdata] = weakref.ref(storage)
+                weakref.finalize(storage, self.made.pop, storage._cdata, None)
+        return sum(storage.nbytes() for reference in list(self.made.values()) if (storage := reference()) is not None)
+
+    def peak(self, heights):
+        return max(heights, default=0)
+
+
+def storages(tree):
+    """The storages of the tensors anywhere in `tree`."""
+    return [leaf.untyped_storage() for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
+class Saved:
+    """Use as a context manager around a forward pass; `bytes` says how many autograd keeps for each term.
+
+    term(place, tensor): what a tensor saved while the module called `place` runs is to be called. Storages of parameters are left out; one
+    that several modules save counts once, for the last.
+    """
+
+    def __init__(self, module, term):
+        self.term, self.place, self.kept = term, "", {}
+        self.parameters = {parameter.untyped_storage()._cdata for parameter in module.parameters()}
+        self.hooks = [
+            part.register_forward_pre_hook(lambda *_, place=place: setattr(self, "place", place)) for place, part in module.named_modules()
+        ]
+        self.saving = torch.autograd.graph.saved_tensors_hooks(self._pack, lambda tensor: tensor)
+
+    def __enter__(self):
+        self.saving.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self.saving.__exit__(*error)
+        for hook in self.hooks:
+            hook.remove()
+
+    def _pack(self, tensor):
+        storage = tensor.untyped_storage()
+        if storage._cdata not in self.parameters:
+            self.kept[storage._cdata] = (self.term(self.place, tensor), tensor)
+        return tensor
+
+    @property
+    def bytes(self):
+        """{term: bytes}."""
+        total = Counter()
+        for term, tensor in self.kept.values():
+            total[term] += tensor.untyped_storage().nbytes()
+        return total
