@@ -14,6 +14,7 @@ from .plan import Blocks, counter
 from .precision import loss_scale_explorer, spacing_explorer, update_explorer
 from .sharding import fsdp_peak_explorer, hybrid_explorer, traffic_explorer
 from .stacked_bar import StackedBar
+from .tensor_parallel import layer_activation_explorer, layer_traffic_explorer
 from .timeline import Timeline
 from .units import unit_explorer
 
@@ -37,6 +38,8 @@ __all__ = [
     "hybrid_explorer",
     "in_flight_explorer",
     "intensity_explorer",
+    "layer_activation_explorer",
+    "layer_traffic_explorer",
     "loss_scale_explorer",
     "memory_explorer",
     "message_explorer",

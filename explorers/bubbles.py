@@ -28,7 +28,7 @@ def bubble_explorer(num_stages=8, num_micro_batches=64, chunks_per_stage=2):
     micro_batches = Slider("num_micro_batches", num_micro_batches, "micro-batches", scale="doubling")
     controls = [_stages(num_stages), micro_batches, Slider("chunks_per_stage", chunks_per_stage, "chunks per stage")]
     curves = {"GPipe and 1F1B": BUBBLE, "interleaved 1F1B": INTERLEAVED_BUBBLE, "ZB-H1": ZB_H1_BUBBLE}
-    view = Curve(curves, micro_batches, "share of the step that a stage idles", log=(True, True))
+    view = Curve(curves, micro_batches, "share of the step that a stage idles", log=(True, True), scale="%")
     return Explorer([*curves.values(), BOUNDARIES], controls, view, title="The bubble", made_by="explorers.bubble_explorer")
 
 

@@ -79,8 +79,9 @@ def message_explorer(message_bytes=None, world_size=8, latency=None, bandwidth=N
     """Time of an all-reduce as the message grows: ring, recursive halving, tree. Where the ring's bends, latency equals bandwidth."""
     controls = _controls(message_bytes, world_size, latency, bandwidth)
     curves = {"ring": ALL_REDUCE_TIME, "halving and doubling": HALVING_TIME, "tree, whole messages": TREE_TIME}
-    view = Curve(curves, controls[0], "time of an all-reduce", log=(True, True))
-    subject = [*curves.values(), REDUCE_SCATTER_TIME, ALL_REDUCE, REDUCE_SCATTER, EQUAL_COST]
+    marks = {"latency equals bandwidth": EQUAL_COST}
+    view = Curve(curves, controls[0], "time of an all-reduce", log=(True, True), marks=marks)
+    subject = [*curves.values(), REDUCE_SCATTER_TIME, ALL_REDUCE, REDUCE_SCATTER]
     return Explorer(subject, controls, view, title="What a message costs", presets=presets, made_by="explorers.message_explorer")
 
 

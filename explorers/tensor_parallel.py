@@ -1,0 +1,72 @@
+"""Explorers of layers cut across ranks: what a rank keeps of a layer, and what it sends for it."""
+
+from formulary.attention import SCORES
+from formulary.shapes import MODELS
+from formulary.tensor_parallel import PASSES, SP_ACTIVATION, TP_ACTIVATION, TP_LAYER, TP_MODEL
+
+from .control import Choice, Slider
+from .curve import Curve
+from .explorer import Explorer
+
+SHAPES = {"model": MODELS}
+KEPT = {"flash_attention": "FlashAttention", "one_score_copy": "one copy of the scores", "standard_attention": "scores and masks"}
+CALLS = {
+    "tensor_parallel": "tensor parallelism",
+    "tensor_parallel_recomputed": "and all recomputed",
+    "sequence_parallel": "with sequence parallelism",
+    "one_block": "one block only",
+}
+WIDTH = MODELS["LLaMA 7B"]["hidden_size"]
+
+
+def _ranks(tensor_parallel):
+    return Slider("tensor_parallel", tensor_parallel, "tensor-parallel ranks", scale="doubling")
+
+
+def _tokens(seq_length, micro_batch, hidden_size):
+    return [
+        Slider("seq_length", seq_length, "sequence length", scale="doubling"),
+        Slider("micro_batch", micro_batch, "sequences per micro-batch"),
+        Slider("hidden_size", hidden_size, "width of the model", scale="doubling"),
+    ]
+
+
+def layer_activation_explorer(
+    tensor_parallel=8,
+    seq_length=None,
+    micro_batch=1,
+    hidden_size=WIDTH,
+    num_heads=32,
+    scores="flash_attention",
+    presets=SHAPES,
+):
+    """What one rank keeps of a layer's activations as ranks are added: tensor parallelism alone, and with sequence parallelism."""
+    ranks = _ranks(tensor_parallel)
+    controls = [ranks, *_tokens(seq_length, micro_batch, hidden_size), Slider("num_heads", num_heads), Choice(SCORES, scores, "kept", KEPT)]
+    curves = {"tensor parallelism": TP_ACTIVATION, "and sequence parallelism": SP_ACTIVATION}
+    view = Curve(curves, ranks, "activations of a layer", log=(True, True))
+    made_by = "explorers.layer_activation_explorer"
+    return Explorer(list(curves.values()), controls, view, title="What a cut layer keeps", presets=presets, made_by=made_by)
+
+
+def layer_traffic_explorer(
+    tensor_parallel=8,
+    seq_length=None,
+    micro_batch=1,
+    hidden_size=WIDTH,
+    num_layers=32,
+    passes="tensor_parallel",
+    presets=SHAPES,
+):
+    """Bytes one rank sends for a micro-batch as ranks are added: for one layer, and for all of them."""
+    ranks = _ranks(tensor_parallel)
+    controls = [
+        ranks,
+        *_tokens(seq_length, micro_batch, hidden_size),
+        Slider("num_layers", num_layers),
+        Choice(PASSES, passes, "plan", CALLS),
+    ]
+    curves = {"all layers": TP_MODEL, "one layer": TP_LAYER}
+    view = Curve(curves, ranks, "sent per micro-batch", log=(True, True))
+    made_by = "explorers.layer_traffic_explorer"
+    return Explorer(list(curves.values()), controls, view, title="What a cut layer sends", presets=presets, made_by=made_by)
