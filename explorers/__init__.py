@@ -15,6 +15,7 @@ from .precision import loss_scale_explorer, spacing_explorer, update_explorer
 from .sharding import fsdp_peak_explorer, hybrid_explorer, traffic_explorer
 from .stacked_bar import StackedBar
 from .tensor_parallel import layer_activation_explorer, layer_traffic_explorer
+from .throughput import mfu_explorer, scaling_explorer, training_time_explorer
 from .timeline import Timeline
 from .units import unit_explorer
 
@@ -43,14 +44,17 @@ __all__ = [
     "loss_scale_explorer",
     "memory_explorer",
     "message_explorer",
+    "mfu_explorer",
     "micro_batches_explorer",
     "overlap_explorer",
     "pipeline_explorer",
     "recompute_explorer",
     "ring_explorer",
+    "scaling_explorer",
     "sharding_explorer",
     "spacing_explorer",
     "traffic_explorer",
+    "training_time_explorer",
     "unit_explorer",
     "update_explorer",
 ]

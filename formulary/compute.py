@@ -209,6 +209,35 @@ MFU = define(
     assumptions=("the work the model needs, recomputation not counted",),
 )
 
+RATE_AT_MFU = define(
+    g.tokens_per_s,
+    name="tokens_per_s_at_mfu",
+    conventions=(PEAK,),
+    derivation=Derivation("Utilisation at some rate", MFU.expr).solve(
+        "is what it is said to be", g.tokens_per_s, g.mfu, g.mfu * _CLUSTER_PEAK / g.flop_per_token
+    ),
+    **_SPEED,
+    assumptions=MFU.assumptions,
+)
+
+
+def _counting(work, name):
+    """The utilisation when a token's work is what formula `work` says."""
+    instead = {g.flop_per_token: work.expr}
+    return define(
+        g.mfu,
+        name=name,
+        conventions=(PEAK, *(convention for convention in work.conventions if convention is CAUSAL)),
+        derivation=Derivation("Utilisation", MFU.expr).substitute("with a token's work", instead, MFU.expr.subs(instead)),
+        valid=tuple((relation.subs(instead), words) for relation, words in MFU.valid),
+        **_SPEED,
+        assumptions=MFU.assumptions,
+    )
+
+
+MFU_OF_PARAMETERS = _counting(FLOP_PER_TOKEN, "mfu_of_parameters")
+MFU_WITH_SCORES = _counting(FLOP_WITH_ATTENTION, "mfu_with_scores")
+
 HFU = define(
     g.hfu,
     derivation=Derivation("A step is three parts, one forward and two backward; so much of one is repeated", g.recomputed_share / 3)
@@ -217,6 +246,18 @@ HFU = define(
     valid=((g.mfu * (1 + g.recomputed_share / 3) <= 1, "with what is recomputed it is more work than the GPUs can do"),),
     **_SPEED,
     assumptions=("only the forward pass is repeated",),
+)
+
+HFU_WITH_SCORES = define(
+    g.hfu,
+    name="hfu_with_scores",
+    conventions=MFU_WITH_SCORES.conventions,
+    derivation=Derivation("All that the hardware does", HFU.expr).substitute(
+        "with scores counted", [MFU_WITH_SCORES], HFU.expr.subs(g.mfu, MFU_WITH_SCORES.expr)
+    ),
+    valid=MFU_WITH_SCORES.valid,
+    **_SPEED,
+    assumptions=HFU.assumptions,
 )
 
 MFU_FROM_EFFICIENCY = define(

@@ -80,6 +80,20 @@ def test_six_for_a_parameter():
     assert formula("flop_per_token_with_attention")(num_params=params, **SCORES) == whole + products
 
 
+@pytest.mark.witness("mfu_of_parameters", "mfu_with_scores", "hfu_with_scores")
+def test_one_rate_counted_in_two_ways():
+    layers = torch.nn.Sequential(*(torch.nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(2)))
+    params, x = sum(p.numel() for p in layers.parameters()), torch.randn(TOKENS, WIDTH, requires_grad=True)
+    matrices = sum(counted(lambda: layers(x).sum().backward()).values())
+    products = counted(lambda: gpt()(batch()).sum().backward())["aten.bmm"]
+    ticks = 3 * (matrices + products)  # a machine of one FLOP a tick takes three times as long as it had to
+    run = {"num_params": params, "num_gpus": 1, "peak_flop_per_s": 1, "tokens_per_s": TOKENS / ticks}
+    assert formula("mfu_of_parameters")(**run) == pytest.approx(matrices / ticks)
+    assert formula("mfu_with_scores")(**run, **SCORES) == pytest.approx(1 / 3)
+    again = sum(counted(lambda: layers(x)).values()) + products / 3
+    assert formula("hfu_with_scores")(recomputed_share=1, **run, **SCORES) == pytest.approx((matrices + products + again) / ticks)
+
+
 @pytest.mark.witness("hfu", "mfu_from_efficiency")
 @pytest.mark.parametrize("rebuilt", [0, 1, 3])
 def test_work_of_the_hardware_over_work_of_the_model(rebuilt):
@@ -91,7 +105,7 @@ def test_work_of_the_hardware_over_work_of_the_model(rebuilt):
     assert formula("mfu_from_efficiency")(kernel_efficiency=all_work / peak, recomputed_share=repeated) == pytest.approx(model_work / peak)
 
 
-@pytest.mark.witness("tokens_per_step", "tokens_per_s", "mfu", "training_time", "training_time_at_rate")
+@pytest.mark.witness("tokens_per_step", "tokens_per_s", "tokens_per_s_at_mfu", "mfu", "training_time", "training_time_at_rate")
 def test_a_run_on_a_simulated_cluster():
     """Cards that finish one FLOP a tick: the clock is advanced batch by batch, nothing is divided by a rate."""
     model, peak, cards, steps = gpt(), 5e5, 4, 10
@@ -106,6 +120,7 @@ def test_a_run_on_a_simulated_cluster():
     assert rate == pytest.approx(tokens / clock)
     machine = {"num_gpus": cards, "peak_flop_per_s": peak, "flop_per_token": work / TOKENS}
     assert formula("mfu")(tokens_per_s=rate, **machine) == pytest.approx(0.25)
+    assert formula("tokens_per_s_at_mfu")(mfu=0.25, **machine) == pytest.approx(rate)
     assert formula("mfu").under("sparse")(tokens_per_s=rate, **machine) == pytest.approx(0.125)
     assert formula("training_time")(num_tokens=tokens, mfu=0.25, **machine) == pytest.approx(clock)
     assert formula("training_time_at_rate")(num_tokens=tokens, tokens_per_s=rate) == pytest.approx(clock)
