@@ -1,5 +1,8 @@
 """Adapters of low rank on frozen weights, and frozen weights of few bits."""
 
+import math
+from fractions import Fraction
+
 import sympy as sp
 
 from . import glossary as g
@@ -249,6 +252,13 @@ QUANTIZED_WEIGHT = define(
     .add("and of the scale of scales", _GROUP_SCALE, g.bytes_per_code + _BLOCK_SCALE + _GROUP_SCALE),
     **_QLORA,
 )
+
+
+def scale_groups(matrices, quantizer_block, scale_group):
+    """How many scales of scales (rows, columns) `matrices` need, each of its own: the last block and the last group may be short."""
+    scales = [math.ceil(Fraction(rows * columns, quantizer_block)) for rows, columns in matrices]
+    return sum(math.ceil(Fraction(number, scale_group)) for number in scales)
+
 
 DOUBLE_QUANT_SAVING = define(
     g.double_quant_saving,

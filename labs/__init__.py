@@ -5,7 +5,7 @@ import importlib
 from formulary import InputError, nearest
 
 # the module of each lab, in the order of the book; each has its LAB
-LABS = ("model_states", "traffic", "paper_cluster", "pipeline", "tensor_parallel", "checkpoint")
+LABS = ("model_states", "traffic", "peak_memory", "paper_cluster", "pipeline", "tensor_parallel", "qlora", "checkpoint", "numerics")
 
 
 def load(name):

@@ -75,3 +75,51 @@ TRAFFIC = {
     "ring": "",
     "device": "cpu",
 }
+
+# `model` is tiny or one of the LLaMA family in formulary.shapes; 0 layers are all it has; `card` is one whose memory must be enough.
+QLORA = {
+    "model": "tiny",
+    "num_layers": 0,
+    "quantizers": "nf4,nf4_double_quant",
+    "lora_rank": 8,
+    "seq_length": 32,
+    "micro_batch": 2,
+    "steps": 8,
+    "card": "",
+    "device": "cpu",
+}
+
+# Updates are counted in spacings of bf16 above 1; a step of training adds the usual ones of Adam.
+NUMERICS = {
+    "variants": "fp32,bf16,master,stochastic,kahan,adam8",
+    "vocab_size": 101,
+    "hidden_size": 64,
+    "ffn_size": 256,
+    "num_layers": 2,
+    "num_heads": 4,
+    "num_positions": 32,
+    "micro_batch": 4,
+    "steps": 150,
+    "learning_rate": 0.00003,
+    "small_update": 0.25,
+    "large_update": 0.75,
+    "num_updates": 120,
+    "loss_scale": 512,
+    "growth_interval": 10,
+    "quantizer_block": 256,
+    "device": "cpu",
+}
+
+# `parts`: what blocks save (saved), what a step of them holds at most (steps), what recomputing costs (flop), and, on at least two
+# processes, the most that a step of FSDP2 holds (fsdp). `precision` is that of the steps: bf16 or fp32.
+PEAK_MEMORY = {
+    "parts": "saved,steps,flop,fsdp",
+    "num_layers": 4,
+    "seq_length": 128,
+    "micro_batch": 4,
+    "hidden_size": 64,
+    "num_heads": 4,
+    "vocab_size": 512,
+    "precision": "bf16",
+    "device": "cpu",
+}

@@ -11,6 +11,7 @@ import platform
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import torch
@@ -78,20 +79,20 @@ def alike(values):
     return values[0]
 
 
-def print_measurement(lab, conditions, numbers, started):
-    """Rank 0 prints the measurement as one line of JSON: machine, versions, commit, conditions, numbers."""
+def print_measurement(lab, conditions, numbers, started, packages=()):
+    """Rank 0 prints the measurement as one line of JSON: machine, versions (also of `packages`), commit, conditions, numbers."""
     if dist.get_rank() == 0:
-        print(json.dumps(measurement(lab, conditions, numbers, started)), flush=True)
+        print(json.dumps(measurement(lab, conditions, numbers, started, packages)), flush=True)
 
 
-def measurement(lab, conditions, numbers, started):
+def measurement(lab, conditions, numbers, started, packages=()):
     """Everything somebody needs to judge the `numbers`, or to take them again."""
     return {
         "lab": lab,
         "taken": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "seconds": round(time.monotonic() - started, 3),
         "machine": machine(conditions["device"]),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__},
+        "versions": {"python": platform.python_version(), "torch": torch.__version__} | {name: version(name) for name in packages},
         "commit": commit(),
         "conditions": {**conditions, "world_size": int(os.environ["WORLD_SIZE"]), "backend": dist.get_backend()},
         "numbers": numbers,

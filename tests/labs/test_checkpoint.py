@@ -10,6 +10,7 @@ from formulary.memory import STATE_LEDGER
 from labs import load
 from labs.checkpoint import timeline
 from labs.interruptions import kills, runs
+from labs.measurement import kept
 
 LAB = load("checkpoint")
 
@@ -97,3 +98,12 @@ def test_one_rank_has_nobody_to_share_with():
 def test_conditions_that_make_no_sense(given, said):
     with pytest.raises(InputError, match=said):
         LAB.predictions(**given)
+
+
+def test_ten_kills_were_survived():
+    """A run too long to repeat here; what was measured then is held against what is predicted now."""
+    found = LAB.report(kept("checkpoint-ten-kills"))
+    assert found.outcome is Outcome.PASSED, found.reason
+    deaths = kills(found.conditions, found.conditions["world_size"])
+    assert [rank for rank, _ in deaths] == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1] and len({step for _, step in deaths}) > 5
+    assert set(measured(found, "losses alike to the bit")) == {f"kill {number}" for number in range(1, 11)}
