@@ -58,7 +58,7 @@ def training_time_explorer(tokens_per_s=None, num_tokens=None):
         Slider("tokens_per_s", tokens_per_s, "tokens per second, all cards"),
         Slider("num_tokens", num_tokens, "tokens of the training"),
     ]
-    view = Curve({"training time": TRAINING_TIME_AT_RATE}, rate, "training time", log=(True, True))
+    view = Curve({"training time": TRAINING_TIME_AT_RATE}, controls[0], "training time", log=(True, True))
     title = "How long it takes"
     return Explorer(TRAINING_TIME_AT_RATE, controls, view, title=title, made_by="explorers.training_time_explorer")
 
