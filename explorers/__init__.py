@@ -14,7 +14,7 @@ from .plan import Blocks, counter
 from .precision import loss_scale_explorer, spacing_explorer, update_explorer
 from .sharding import fsdp_peak_explorer, hybrid_explorer, traffic_explorer
 from .stacked_bar import StackedBar
-from .tensor_parallel import layer_activation_explorer, layer_traffic_explorer
+from .tensor_parallel import layer_activation_explorer, layer_params_explorer, layer_traffic_explorer
 from .throughput import mfu_explorer, scaling_explorer, training_time_explorer
 from .timeline import Timeline
 from .units import unit_explorer
@@ -40,6 +40,7 @@ __all__ = [
     "in_flight_explorer",
     "intensity_explorer",
     "layer_activation_explorer",
+    "layer_params_explorer",
     "layer_traffic_explorer",
     "loss_scale_explorer",
     "memory_explorer",

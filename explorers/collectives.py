@@ -11,6 +11,7 @@ from formulary.communication import (
     HALVING_TIME,
     REDUCE_SCATTER,
     REDUCE_SCATTER_TIME,
+    RING_ROUND_TIME,
     TREE_TIME,
 )
 from formulary.hardware import NETWORKS
@@ -36,7 +37,7 @@ def _controls(message_bytes, world_size, latency, bandwidth):
 
 _k, seat, turn = g.world_size, counter("seat"), counter("turn")
 _left = sp.Mod(seat - 1, _k)
-_of_a_round = {"length": g.latency + g.message_bytes / _k / g.bandwidth, "tone": 0}
+_of_a_round = {"length": RING_ROUND_TIME.expr, "tone": 0}
 LARGEST_RING = 16
 
 # In a round every rank passes on what it received in the round before: first sums on their way, then finished blocks.

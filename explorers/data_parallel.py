@@ -3,8 +3,8 @@
 import sympy as sp
 
 from formulary import glossary as g
-from formulary.communication import BUCKETED_TIME
-from formulary.data_parallel import BUCKETED_EXPOSED, CLUSTER_BATCH, DATA_PARALLEL_RANKS
+from formulary.communication import BUCKET_TIME, BUCKETED_TIME
+from formulary.data_parallel import BUCKET_BACKWARD, BUCKETED_EXPOSED, CLUSTER_BATCH, DATA_PARALLEL_RANKS
 from formulary.hardware import NETWORKS
 
 from .collectives import LINKS
@@ -22,13 +22,13 @@ _n, bucket, once = g.num_buckets, counter("nth"), counter("once")
 # Backward fills one bucket after the other; the network sends them in that order, each when it is full and the network free.
 OVERLAP = (
     Blocks("forward", {"once": sp.Integer(1)}, row=0, turn=once, length=g.forward_time),
-    Blocks("backward", {"nth": _n}, row=0, turn=1 + bucket, length=g.backward_time / _n, mark=bucket + 1),
+    Blocks("backward", {"nth": _n}, row=0, turn=1 + bucket, length=BUCKET_BACKWARD.expr, mark=bucket + 1),
     Blocks(
         "all-reduce",
         {"nth": _n},
         row=1,
         turn=bucket,
-        length=g.bucketed_all_reduce_time / _n,
+        length=BUCKET_TIME.expr,
         after=[("backward", {"nth": bucket})],
         mark=bucket + 1,
     ),
@@ -61,7 +61,6 @@ def overlap_explorer(
         "exposed",
         "of communication shows, counted in the picture",
         beside=(("the formula", BUCKETED_EXPOSED, {}),),
-        used=(BUCKETED_TIME,),
     )
     subject = [BUCKETED_EXPOSED, BUCKETED_TIME]
     return Explorer(subject, controls, view, title="Behind the backward pass", presets=presets, made_by="explorers.overlap_explorer")

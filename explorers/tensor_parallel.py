@@ -2,7 +2,7 @@
 
 from formulary.attention import SCORES
 from formulary.shapes import MODELS
-from formulary.tensor_parallel import PASSES, SP_ACTIVATION, TP_ACTIVATION, TP_LAYER, TP_MODEL
+from formulary.tensor_parallel import MLP_KIND, PASSES, SP_ACTIVATION, TP_ACTIVATION, TP_ATTENTION, TP_LAYER, TP_MLP, TP_MODEL
 
 from .control import Choice, Slider
 from .curve import Curve
@@ -17,6 +17,7 @@ CALLS = {
     "one_block": "one block only",
 }
 WIDTH = MODELS["LLaMA 7B"]["hidden_size"]
+FFN = MODELS["GPT-3"]["ffn_size"]
 
 
 def _ranks(tensor_parallel):
@@ -29,6 +30,33 @@ def _tokens(seq_length, micro_batch, hidden_size):
         Slider("micro_batch", micro_batch, "sequences per micro-batch"),
         Slider("hidden_size", hidden_size, "width of the model", scale="doubling"),
     ]
+
+
+def layer_params_explorer(
+    tensor_parallel=2,
+    hidden_size=WIDTH,
+    ffn_size=FFN,
+    mlp_kind="gelu_mlp",
+    num_heads=32,
+    num_kv_heads=32,
+    head_dim=128,
+    presets=SHAPES,
+):
+    """Parameters of a layer on one rank as ranks are added: the MLP by columns and rows, attention by heads."""
+    ranks = _ranks(tensor_parallel)
+    controls = [
+        ranks,
+        Slider("hidden_size", hidden_size, "width of the model", scale="doubling"),
+        Slider("ffn_size", ffn_size, "width of the MLP", scale="doubling"),
+        Choice(MLP_KIND, mlp_kind, "kind of MLP", {"gelu_mlp": "two matrices", "swiglu_mlp": "three matrices"}),
+        Slider("num_heads", num_heads, "query heads", scale="doubling"),
+        Slider("num_kv_heads", num_kv_heads, "key-value heads", scale="doubling"),
+        Slider("head_dim", head_dim, "width of a head", scale="doubling"),
+    ]
+    curves = {"MLP": TP_MLP, "attention": TP_ATTENTION}
+    view = Curve(curves, ranks, "parameters of a layer", log=(True, True))
+    made_by = "explorers.layer_params_explorer"
+    return Explorer(list(curves.values()), controls, view, title="What a cut layer holds", presets=presets, made_by=made_by)
 
 
 def layer_activation_explorer(

@@ -183,6 +183,13 @@ _TIME = {
 }
 
 
+RING_ROUND_TIME = define(
+    g.ring_round_time,
+    derivation=Derivation("A block over the bandwidth", _BLOCK / _beta).add("and before it the start of a message", _alpha, _ROUND),
+    **_TIME,
+)
+
+
 def _pass_time(result, because):
     steps = Derivation("A round costs the start of a message and its block", _ROUND).sum(because, g.ring_round, 1, _k - 1, _PASS_TIME)
     return define(result, derivation=steps, **_TIME)
@@ -231,10 +238,20 @@ EQUAL_COST = define(
     **_TIME,
 )
 
+_ONE_BUCKET = ALL_REDUCE_TIME.expr.subs(_S, _S / g.num_buckets)
+
+BUCKET_TIME = define(
+    g.bucket_all_reduce_time,
+    derivation=Derivation("An all-reduce", ALL_REDUCE_TIME.expr).substitute(
+        "of a message of its own, one of n", {_S: _S / g.num_buckets}, _ONE_BUCKET
+    ),
+    **_TIME,
+)
+
 BUCKETED_TIME = define(
     g.bucketed_all_reduce_time,
-    derivation=Derivation("One bucket is a message of its own", ALL_REDUCE_TIME.expr.subs(_S, _S / g.num_buckets))
-    .multiply("one after the other", g.num_buckets, g.num_buckets * ALL_REDUCE_TIME.expr.subs(_S, _S / g.num_buckets))
+    derivation=Derivation("One bucket is a message of its own", _ONE_BUCKET)
+    .multiply("one after the other", g.num_buckets, g.num_buckets * _ONE_BUCKET)
     .rewrite(
         "Latency is paid by every bucket, bandwidth only once", 2 * (_k - 1) * g.num_buckets * _alpha + 2 * (_k - 1) / _k * _S / _beta
     ),

@@ -138,6 +138,14 @@ _OVERLAP = {
     ),
 }
 
+BUCKET_BACKWARD = define(
+    g.bucket_backward_time,
+    derivation=Derivation("The backward pass", g.backward_time).multiply(
+        "fills the buckets one after the other", 1 / _n, g.backward_time / _n
+    ),
+    **_OVERLAP,
+)
+
 _STEP_STEPS = (
     Derivation("Backward has filled bucket i after i of n parts of its time", _READY)
     .add("If the network had to wait for it, it now sends this bucket and all later ones", (_n - _i + 1) * g.comm_time / _n, _PATH)

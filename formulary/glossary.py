@@ -200,6 +200,8 @@ tree_all_reduce_time = quantity("tree_all_reduce_time", r"t_{\mathrm{tree}}", SE
 equal_cost_bytes = quantity("equal_cost_bytes", "S^*", BYTE, "message whose ring time is half latency, half bandwidth", (10**3, 10**9))
 num_buckets = quantity("num_buckets", r"n_{\mathrm{bucket}}", PURE, "buckets the gradients are sent in", (1, 1000), integer=True)
 bucketed_all_reduce_time = quantity("bucketed_all_reduce_time", r"t_{\mathrm{buckets}}", SECOND, "time of a bucketed all-reduce", (0, 10))
+ring_round_time = quantity("ring_round_time", r"t_{\mathrm{round}}", SECOND, "time of one round of a ring", (0, 10))
+bucket_all_reduce_time = quantity("bucket_all_reduce_time", r"t_{\mathrm{bucket}}", SECOND, "time of one bucket's all-reduce", (0, 10))
 collective_time = quantity("collective_time", r"t_{\mathrm{coll}}", SECOND, "measured time of a collective", (10**-5, 10))
 algorithm_bandwidth = quantity("algorithm_bandwidth", r"\beta_{\mathrm{alg}}", BYTE / SECOND, "message size over time", (10**9, 10**12))
 all_reduce_bus_bandwidth = quantity(
@@ -231,6 +233,7 @@ ddp_gradient_bytes = quantity("ddp_gradient_bytes", r"V_{\mathrm{DDP}}", BYTE, "
 ddp_gradient_time = quantity("ddp_gradient_time", r"t_{\mathrm{DDP}}", SECOND, "time to average the gradients, not overlapped", (0, 10))
 forward_time = quantity("forward_time", r"t_{\mathrm{fwd}}", SECOND, "forward pass of a step", (0, 10))
 backward_time = quantity("backward_time", r"t_{\mathrm{bwd}}", SECOND, "backward pass of a step", (0, 10))
+bucket_backward_time = quantity("bucket_backward_time", r"t_{\mathrm{fill}}", SECOND, "time in which backward fills one bucket", (0, 10))
 comm_time = quantity("comm_time", r"t_{\mathrm{comm}}", SECOND, "all communication of a step, on its own", (0, 10))
 overlapped_step_time = quantity("overlapped_step_time", r"t_{\mathrm{step}}", SECOND, "step with communication behind backward", (0, 10))
 exposed_comm_time = quantity("exposed_comm_time", r"t_{\mathrm{exposed}}", SECOND, "communication that no computation hides", (0, 10))

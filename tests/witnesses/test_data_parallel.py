@@ -80,7 +80,14 @@ def test_a_network_that_starts_with_the_backward_pass(forward, backward, comm, b
     assert ends <= formula("overlapped_step_time")(**values) * (1 + 1e-12)
 
 
-@pytest.mark.witness("bucketed_exposed_time")
+@pytest.mark.witness("bucket_backward_time")
+@pytest.mark.parametrize(("backward", "buckets"), [(0.6, 1), (0.6, 10), (1.5, 7)])
+def test_buckets_fill_in_the_whole_of_the_backward_pass(backward, buckets):
+    filled = sum(formula("bucket_backward_time")(backward_time=backward, num_buckets=buckets) for _ in range(buckets))
+    assert filled == pytest.approx(backward, rel=1e-12)
+
+
+@pytest.mark.witness("bucketed_exposed_time", "bucket_all_reduce_time", "ring_round_time")
 @pytest.mark.parametrize(("ranks", "buckets", "backward"), [(4, 1, 3e-5), (4, 5, 3e-3), (8, 20, 3e-5), (2, 3, 0.0)])
 def test_buckets_sent_one_by_one_behind_the_backward_pass(ranks, buckets, backward):
     """Each bucket goes round a ring of its own; the clock of that network is the time the step's network needs."""
@@ -89,6 +96,9 @@ def test_buckets_sent_one_by_one_behind_the_backward_pass(ranks, buckets, backwa
     for _ in range(buckets):
         collectives.ring_all_reduce(net, [np.ones(elements, np.float32) for _ in range(ranks)])
     values = {"message_bytes": buckets * elements * 4, "world_size": ranks, "latency": 1e-5, "bandwidth": 1e9}
+    assert formula("bucket_all_reduce_time")(num_buckets=buckets, **values) == pytest.approx(net.time / buckets, rel=1e-9)
+    one_bucket = {**values, "message_bytes": elements * 4}
+    assert formula("ring_round_time")(**one_bucket) == pytest.approx(net.time / net.rounds, rel=1e-9)
     ends = overlap.ddp_step(0, backward, net.time, buckets)
     exposed = formula("bucketed_exposed_time")(num_buckets=buckets, backward_time=backward, **values)
     assert exposed == pytest.approx(ends - backward, rel=1e-9)
