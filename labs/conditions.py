@@ -123,3 +123,19 @@ PEAK_MEMORY = {
     "precision": "bf16",
     "device": "cpu",
 }
+
+# Gradients travel in buckets; products of `product_size` squared are taken as the best that the machine can do.
+THROUGHPUT = {
+    "vocab_size": 502,
+    "hidden_size": 128,
+    "ffn_size": 512,
+    "num_layers": 4,
+    "num_heads": 4,
+    "num_positions": 64,
+    "micro_batch": 2,
+    "bucket_mebibytes": 1,
+    "product_size": 512,
+    "steps": 5,
+    "dtype": "float32",
+    "device": "cpu",
+}

@@ -7,16 +7,20 @@ import weakref
 from collections import Counter
 
 import torch
+from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 
 class Mountain(TorchDispatchMode):
-    """Use as a context manager around a step; `heights` are the bytes held beyond those held before, one after each operation."""
+    """Use as a context manager around a step; `heights` are the bytes held beyond those held before, one after each operation.
 
-    def __init__(self, device):
+    before: the tensors that are there before the step.
+    """
+
+    def __init__(self, device, before):
         super().__init__()
-        self.count = _Allocator(device) if device.type == "cuda" else _Storages()
+        self.count = _Allocator(device) if device.type == "cuda" else _Storages(before)
         self.heights = []
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
@@ -44,26 +48,28 @@ class _Allocator:
 
 
 class _Storages:
-    """The storages that operations made, for as long as somebody holds them, at the size that each has now."""
+    """The storages that operations are seen to work on, for as long as somebody holds them, at the size that each has now.
 
-    def __init__(self):
-        self.made = {}
+    Now, since some storages are emptied and filled again: fully_shard keeps those of gathered weights from step to step.
+    """
+
+    def __init__(self, before):
+        self.before, self.seen = {storage._cdata for storage in storages(before)}, {}
 
     def after(self, arguments, results):
-        given = {storage._cdata for storage in storages(arguments)}
-        for storage in storages(results):
-            if storage._cdata not in given and storage._cdata not in self.made:
-                self.made[storage._cdata] = weakref.ref(storage)
-                weakref.finalize(storage, self.made.pop, storage._cdata, None)
-        return sum(storage.nbytes() for reference in list(self.made.values()) if (storage := reference()) is not None)
+        for storage in storages((arguments, results)):
+            if storage._cdata not in self.before and storage._cdata not in self.seen:
+                self.seen[storage._cdata] = weakref.ref(storage)
+                weakref.finalize(storage, self.seen.pop, storage._cdata, None)
+        return sum(storage.nbytes() for reference in list(self.seen.values()) if (storage := reference()) is not None)
 
     def peak(self, heights):
         return max(heights, default=0)
 
 
 def storages(tree):
-    """The storages of the tensors anywhere in `tree`."""
-    return [leaf.untyped_storage() for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+    """The storages of the tensors anywhere in `tree`; a tensor spread over ranks has none of its own, its parts have."""
+    return [leaf.untyped_storage() for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor) and not isinstance(leaf, DTensor)]
 
 
 class Saved:

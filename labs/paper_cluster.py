@@ -80,12 +80,16 @@ def _shards(sizes, num_ranks):
 
 
 def moments(conditions):
-    """{moment: its Predictions} for every moment at which a rank may hold most.
+    """{moment: its Predictions} for every moment at which a rank may hold most."""
+    return moments_of(shape(conditions), conditions)
+
+
+def moments_of(sizes, conditions):
+    """The same for a model of these sizes; of `conditions` only ranks, micro_batch and seq_length count.
 
     What a rank holds grows or falls evenly from block to block, so of the blocks the second and the last but one are enough:
     the first has none before it that is being reduced, the last has none after it to be gathered.
     """
-    sizes = shape(conditions)
     block, root = _shards(sizes, conditions["ranks"])
     layers = sizes["num_layers"]
     at_work = {"gathered": root + block, "ahead": block, "reducing": block}

@@ -50,7 +50,7 @@ def held_at_most(mode, batch, length, width, heads, layers, dtype):
     stack = Stack(layers, width, heads, recompute=RECOMPUTE[mode]).to(dtype)
     data, direction = (torch.randn(batch, length, width, dtype=dtype) for _ in range(2))
     ends = []
-    with Mountain(CPU) as mountain:
+    with Mountain(CPU, [data, direction, *stack.parameters()]) as mountain:
         for block in stack.blocks:
             block.register_forward_pre_hook(_note_the_end(ends, mountain))
         (stack(data.clone().requires_grad_()) * direction).mean().backward()
