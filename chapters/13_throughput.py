@@ -48,7 +48,7 @@ from formulary.compute import (
 from formulary.hardware import GPUS
 from formulary.scaling import EXPOSED_EFFICIENCY, EXPOSED_GROWTH, STRONG_EFFICIENCY, WEAK_EFFICIENCY
 from formulary.shapes import MODELS
-from formulary.units import FLOP
+from formulary.units import FLOP, SECOND
 from labs.jobs.tiny_gpt import TinyGPT
 
 # %% [markdown]
