@@ -25,6 +25,7 @@ SUBJECTS = (
     "offload",
     "reliability",
     "capacity",
+    "plan",
 )
 
 

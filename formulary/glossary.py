@@ -688,3 +688,21 @@ link_bandwidth = quantity(
     "bandwidth between the cards of a node, per card and direction",
     (10**10, 10**12),
 )
+
+# A plan for a cluster
+recomputed = quantity("recomputed", r"\rho", PURE, "1 if every layer is rebuilt in the backward pass", **_SWITCH)
+plan_activation_bytes = quantity("plan_activation_bytes", r"A_{\mathrm{plan}}", BYTE, "activations of the first stage's card", (0, 10**12))
+plan_gathered_bytes = quantity(
+    "plan_gathered_bytes", r"M_{\mathrm{layer}}", BYTE, "a layer's whole weights and gradients, for a moment", (0, 10**11)
+)
+plan_logits_bytes = quantity(
+    "plan_logits_bytes", r"A_{\mathrm{logits}}", BYTE, "a card's part of the logits of one micro-batch", (0, 10**11)
+)
+plan_memory_bytes = quantity("plan_memory_bytes", r"M_{\mathrm{plan}}", BYTE, "memory of the fullest card", (0, 10**13))
+plan_compute_time = quantity(
+    "plan_compute_time", r"t_{\mathrm{work}}", SECOND, "computation of a step, with what the pipeline idles", (0, 1000)
+)
+plan_tp_time = quantity("plan_tp_time", r"t_{\mathrm{TP}}", SECOND, "collectives of the layers that a card has, in a step", (0, 1000))
+plan_dp_time = quantity("plan_dp_time", r"t_{\mathrm{DP}}", SECOND, "weights and gradients between replicas, in a step", (0, 1000))
+plan_hidden_time = quantity("plan_hidden_time", r"t_{\mathrm{hide}}", SECOND, "computation that their traffic can hide behind", (0, 1000))
+plan_step_time = quantity("plan_step_time", r"t_{\mathrm{plan}}", SECOND, "time of a step", (0, 1000))
