@@ -586,6 +586,14 @@ host_bandwidth = quantity(
     "host_bandwidth", r"\beta_{\mathrm{PCIe}}", BYTE / SECOND, "bandwidth to the host, per direction", (8 * 10**9, 64 * 10**9)
 )
 offload_time = quantity("offload_time", r"t_{\mathrm{offload}}", SECOND, "time of the copies of a step", (0, 60))
+host_adam_time = quantity(
+    "host_adam_time", r"t_{\mathrm{Adam}}", SECOND, "time the hosts take for Adam's update of all parameters", (0, 10)
+)
+layer_backward_time = quantity("layer_backward_time", r"t_{\mathrm{bwd},1}", SECOND, "backward pass of one layer", (0, 1))
+layer_down_time = quantity("layer_down_time", r"t_{\downarrow,1}", SECOND, "time to copy one layer's gradients to the host", (0, 1))
+layer_adam_time = quantity("layer_adam_time", r"t_{\mathrm{Adam},1}", SECOND, "time of Adam's update of one layer on the host", (0, 1))
+layer_up_time = quantity("layer_up_time", r"t_{\uparrow,1}", SECOND, "time to copy one layer's weights from the host", (0, 1))
+offload_step_time = quantity("offload_step_time", r"t_{\mathrm{off}}", SECOND, "step with optimizer offload, layer by layer", (0, 60))
 host_state_bytes = quantity("host_state_bytes", r"M_{\mathrm{host}}", BYTE, "host memory for offloaded states, all ranks", (0, 10**13))
 storage_bandwidth = quantity(
     "storage_bandwidth", r"\beta_{\mathrm{store}}", BYTE / SECOND, "bandwidth of the storage all ranks share", (10**9, 10**12)

@@ -97,6 +97,58 @@ OFFLOAD_TIME = define(
     **_STEP,
 )
 
+_BOTH = [OFFLOAD_DOWN, OFFLOAD_UP]
+_BYTES = {each.result: each.expr for each in _BOTH}
+
+COPIES_TIME = define(
+    g.offload_time,
+    name="copies_time",
+    derivation=Derivation("Down, then up", OFFLOAD_TIME.expr).substitute(
+        "with what a step copies", _BOTH, OFFLOAD_TIME.expr.subs(_BYTES, simultaneous=True)
+    ),
+    **_STEP,
+)
+
+DUPLEX_COPIES_TIME = define(
+    g.offload_time,
+    name="duplex_copies_time",
+    derivation=Derivation("The longer way", DUPLEX_OFFLOAD_TIME.expr).substitute(
+        "with what a step copies", _BOTH, DUPLEX_OFFLOAD_TIME.expr.subs(_BYTES, simultaneous=True)
+    ),
+    **_STEP,
+)
+
+# --- layer by layer -----------------------------------------------------------------------------------------------------
+
+_LAYERS = {**_STEP, "assumptions": ("layers alike", "one micro-batch", "a layer's update starts when its gradients are on the host")}
+
+
+def _of_one_layer(result, because, whole, **details):
+    """A time of all layers, divided among them."""
+    return define(
+        result, derivation=Derivation(because, whole).multiply("shared by all layers", 1 / g.num_layers, whole / g.num_layers), **details
+    )
+
+
+LAYER_BACKWARD = _of_one_layer(g.layer_backward_time, "The backward pass", g.backward_time, **_LAYERS)
+LAYER_DOWN = _of_one_layer(g.layer_down_time, "A rank's gradients go down once", _GRADS / g.host_bandwidth, **_LAYERS)
+LAYER_ADAM = _of_one_layer(g.layer_adam_time, "Adam on the host", g.host_adam_time, **_LAYERS)
+LAYER_UP = _of_one_layer(g.layer_up_time, "Its weights come back, just as many bytes", _GRADS / g.host_bandwidth, **_LAYERS)
+
+_STATIONS = [LAYER_BACKWARD, LAYER_DOWN, LAYER_ADAM, LAYER_UP]
+_THROUGH = sum(station.result for station in _STATIONS)
+_SLOWEST = sp.Max(*(station.result for station in _STATIONS))
+_LINE = g.forward_time + _THROUGH + (g.num_layers - 1) * _SLOWEST
+
+OFFLOAD_STEP = define(
+    g.offload_step_time,
+    derivation=Derivation("After the forward pass", g.forward_time)
+    .add("the first layer goes through backward, down, Adam and up", _THROUGH, g.forward_time + _THROUGH)
+    .add("and every other leaves the slowest of the four one turn later", (g.num_layers - 1) * _SLOWEST, _LINE)
+    .substitute("each with its share", _STATIONS, _LINE.subs({station.result: station.expr for station in _STATIONS}, simultaneous=True)),
+    **_LAYERS,
+)
+
 _OPTIMIZER = g.bytes_per_master + g.bytes_per_momentum + g.bytes_per_variance
 HOST_STATE = define(
     g.host_state_bytes,

@@ -50,6 +50,40 @@ def test_pieces_on_two_lanes(down, up):
     assert formula("duplex_offload_time")(**given) == pytest.approx(lanes(down, up, 8, duplex=True))
 
 
+@pytest.mark.witness("copies_time", "duplex_copies_time")
+@pytest.mark.parametrize("micro_batches", [1, 3])
+def test_copies_on_two_lanes(micro_batches):
+    down, up = copies(80, 2, micro_batches)
+    given = {"num_params": 80, "world_size": 2, "accumulation_steps": micro_batches, "host_bandwidth": 8}
+    assert formula("copies_time")(**given) == pytest.approx(lanes(down, up, 8, duplex=False))
+    assert formula("duplex_copies_time")(**given) == pytest.approx(lanes(down, up, 8, duplex=True))
+
+
+def assembly_line(layers, stations):
+    """When the last layer leaves the last station; a station takes one layer at a time, in order."""
+    free = [0.0] * len(stations)
+    for _ in range(layers):
+        ready = 0.0
+        for station, duration in enumerate(stations):
+            free[station] = ready = max(ready, free[station]) + duration
+    return free[-1]
+
+
+@pytest.mark.witness("offload_step_time", "layer_backward_time", "layer_down_time", "layer_adam_time", "layer_up_time")
+@pytest.mark.parametrize("backward, adam, rate", [(4.0, 0.5, 64), (0.5, 4.0, 64), (0.5, 0.5, 8)])
+def test_layers_through_four_stations(backward, adam, rate):
+    layers, weights = 5, torch.empty(200, dtype=torch.bfloat16)
+    link = weights.chunk(layers)[0].nbytes / rate
+    stations = [backward / layers, link, adam / layers, link]
+    given = {"num_layers": layers, "num_params": weights.numel(), "world_size": 1, "host_bandwidth": rate}
+    times = {"backward_time": backward, "host_adam_time": adam, "forward_time": 1.5}
+    assert formula("offload_step_time")(**given, **times) == pytest.approx(1.5 + assembly_line(layers, stations))
+    names = ("layer_backward_time", "layer_down_time", "layer_adam_time", "layer_up_time")
+    made = [formula(name) for name in names]
+    found = [each(**{name: value for name, value in (given | times).items() if name in each.inputs}) for each in made]
+    assert found == pytest.approx(stations)
+
+
 @pytest.mark.witness("host_state_bytes", "nvme_time")
 def test_states_on_host_and_drive():
     params, rate = 1000, 64
