@@ -2,18 +2,23 @@
 
 from .activations import activation_explorer, recompute_explorer
 from .attention import access_explorer, intensity_explorer
+from .bits import bits_explorer
+from .blocks import ring_blocks_explorer, split_explorer, tiles_explorer
 from .bubbles import bubble_explorer, in_flight_explorer, micro_batches_explorer
 from .collectives import bucket_explorer, message_explorer, ring_explorer
-from .control import Choice, Slider, Step
+from .control import Choice, Number, Slider, Step
 from .curve import Curve
 from .data_parallel import batch_explorer, exposed_explorer, overlap_explorer
 from .explorer import Explorer
+from .grid import Grid
 from .memory import memory_explorer, sharding_explorer
+from .offload import copies_explorer, drives_explorer, hiding_explorer, offload_explorer
 from .pipeline import pipeline_explorer
 from .plan import Blocks, counter
 from .precision import loss_scale_explorer, spacing_explorer, update_explorer
 from .sharding import fsdp_peak_explorer, hybrid_explorer, traffic_explorer
 from .stacked_bar import StackedBar
+from .steps import gather_explorer, mountain_explorer
 from .tensor_parallel import layer_activation_explorer, layer_params_explorer, layer_traffic_explorer
 from .throughput import mfu_explorer, scaling_explorer, training_time_explorer
 from .timeline import Timeline
@@ -24,6 +29,8 @@ __all__ = [
     "Choice",
     "Curve",
     "Explorer",
+    "Grid",
+    "Number",
     "Slider",
     "StackedBar",
     "Step",
@@ -31,11 +38,16 @@ __all__ = [
     "access_explorer",
     "activation_explorer",
     "batch_explorer",
+    "bits_explorer",
     "bubble_explorer",
     "bucket_explorer",
+    "copies_explorer",
     "counter",
+    "drives_explorer",
     "exposed_explorer",
     "fsdp_peak_explorer",
+    "gather_explorer",
+    "hiding_explorer",
     "hybrid_explorer",
     "in_flight_explorer",
     "intensity_explorer",
@@ -47,13 +59,18 @@ __all__ = [
     "message_explorer",
     "mfu_explorer",
     "micro_batches_explorer",
+    "mountain_explorer",
+    "offload_explorer",
     "overlap_explorer",
     "pipeline_explorer",
     "recompute_explorer",
+    "ring_blocks_explorer",
     "ring_explorer",
     "scaling_explorer",
     "sharding_explorer",
     "spacing_explorer",
+    "split_explorer",
+    "tiles_explorer",
     "traffic_explorer",
     "training_time_explorer",
     "unit_explorer",

@@ -70,6 +70,16 @@ class Slider:
         return {"kind": "slider", "name": self.name, "label": self.title, "unit": str(q.unit), "stops": self.stops, **bounds}
 
 
+@dataclass(frozen=True)
+class Number(Slider):
+    """A slider over a pure number that is no quantity of the glossary: views and their rules know it by its name."""
+
+    @property
+    def quantity(self):
+        low, high = self.span
+        return Quantity(sp.Symbol(self.name), self.name, PURE, self.label, self.span, least=min(low, 0), most=high)
+
+
 def _linear(low, high):
     return [low + (high - low) * i / LINEAR_STEPS for i in range(LINEAR_STEPS + 1)]
 

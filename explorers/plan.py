@@ -13,9 +13,21 @@ from functools import cached_property
 
 import sympy as sp
 
+from formulary.javascript import CLOSE
 from formulary.units import without_units
 
 MOST_BLOCKS = 40_000
+
+
+def _level(blocks):
+    run = [block for block in blocks if block.end is not None]
+    changes = [(block.start, 1, block.takes) for block in run] + [(block.end, 0, -block.frees) for block in run]
+    amount, found = 0, [[0, 0]]
+    for time, _, change in sorted(changes, key=lambda each: each[:2]):  # what ends frees first, what starts takes then
+        if change:
+            amount += change
+            found = [*found[:-1], [time, amount]] if found[-1][0] == time else [*found, [time, amount]]
+    return found
 
 
 @dataclass(frozen=True)
@@ -65,11 +77,23 @@ def counter(name):
 
 
 def compiled(expr):
-    """A sympy expression as a function of a dict that has a value for each of its symbols, and may have more."""
+    """A sympy expression as a function of a dict that has a value for each of its symbols, and may have more.
+
+    It rounds as the JavaScript written from the same expression does.
+    """
     names = sorted(map(str, expr.free_symbols))
     # sympy 1.14 prints 2*Mod(x, y) as 2*x % y, which Python reads as (2*x) % y: a function call says what is meant
-    function = sp.lambdify(names, expr.replace(sp.Mod, sp.Function("remainder")), modules=[{"remainder": operator.mod}, "math"])
+    said = expr.replace(sp.Mod, sp.Function("remainder")).replace(sp.floor, sp.Function("below")).replace(sp.ceiling, sp.Function("above"))
+    function = sp.lambdify(names, said, modules=[ROUNDING, "math"])
     return lambda known: function(*(known[name] for name in names))
+
+
+def _rounded(to):
+    """Rounding of a number, where one that is CLOSE to a whole number is that one."""
+    return lambda value: round(value) if abs(value - round(value)) <= CLOSE * abs(value) else to(value)
+
+
+ROUNDING = {"remainder": operator.mod, "below": _rounded(math.floor), "above": _rounded(math.ceil)}
 
 
 @dataclass
@@ -111,14 +135,12 @@ class Plan:
         return mine[-1].end - mine[0].start if mine else 0
 
     def level(self, row):
-        """What the row's blocks occupy: [time, amount] from each change on. One ends before the next starts, so it frees first."""
-        amount, found = 0, [[0, 0]]
-        for block in self.lines[row]:
-            for time, change in ((block.start, block.takes), (block.end, -block.frees)):
-                if change and time is not None:
-                    amount += change
-                    found = [*found[:-1], [time, amount]] if found[-1][0] == time else [*found, [time, amount]]
-        return found
+        """What the row's blocks occupy: [time, amount] from each change on."""
+        return _level(self.lines[row])
+
+    def level_of_all(self):
+        """What all blocks occupy together, likewise."""
+        return _level(self.blocks)
 
 
 def lay_out(rules, known, rows):

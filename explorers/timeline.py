@@ -27,6 +27,7 @@ class Timeline:
     measure: what the headline counts in the picture, one of MEASURES; what: that in words. scale: the unit it is told in.
     beside: (label, Formula, {quantity: value}) the formulas to hold that against, each where the state has these values.
     level_unit: the unit of what blocks take and free, where they do; level_what: what it is. base: what is held anyway.
+    together: whether all rows hold it together, so that a block on one row may free what one on another has taken.
     now: the Step control that plays the picture, in percent of the whole. formulas: results that the rules are written over.
     """
 
@@ -40,6 +41,7 @@ class Timeline:
     level_unit: object = None
     level_what: str = "held"
     base: object = 0
+    together: bool = False
     now: str = ""
     used: Sequence = ()
     names: Mapping = field(default_factory=dict)
@@ -89,6 +91,7 @@ class Timeline:
             "levelWhat": self.level_what,
             "beside": [{"label": label, "name": formula.name, "when": dict(when)} for label, formula, when in self.beside],
             "needed": self._needed,
+            "together": self.together,
             "now": self.now,
             "palest": PALEST,
             "mostBlocks": MOST_BLOCKS,
@@ -112,7 +115,8 @@ class Timeline:
         if self.level_unit is None:
             return []
         base = compiled(self.expressions["base"])(known)
-        return [[[time, base + held] for time, held in plan.level(row)] for row in range(len(plan.lines))]
+        levels = [plan.level_of_all()] if self.together else [plan.level(row) for row in range(len(plan.lines))]
+        return [[[time, base + held] for time, held in level] for level in levels]
 
     def scene(self, state, evaluate):
         """Blocks, levels, the counted figure and the formula's, as plain numbers and texts."""
@@ -150,12 +154,15 @@ class Timeline:
 
     def table(self, scene):
         """(head, rows): how long each row works, waits and how much it holds at most."""
-        head = ["row", "works", "waits", *([f"most {self.level_what}"] if scene["levels"] else [])]
+        head = ["row", "works", "waits", *([f"most {self.level_what}"] if self._by_row(scene) else [])]
         return head, [self._row(scene, row) for row in range(scene["rows"])]
+
+    def _by_row(self, scene):
+        return bool(scene["levels"]) and not self.together
 
     def _row(self, scene, row):
         busy = sum(block["length"] for block in scene["blocks"] if block["row"] == row)
-        most = [write(max(amount for _, amount in scene["levels"][row]), self.level_unit)] if scene["levels"] else []
+        most = [write(max(amount for _, amount in scene["levels"][row]), self.level_unit)] if self._by_row(scene) else []
         return [self.row_name(row), self._time(busy), self._time(scene["end"] - busy), *most]
 
     # --- for print ---------------------------------------------------------------------------------------------
@@ -169,7 +176,7 @@ class Timeline:
             for bar, block in zip(bars, mine, strict=True):
                 bar.set_alpha(1 - PALEST * block["tone"])
         for row, level in enumerate(scene["levels"]):
-            self._line(axes, row, [*level, [scene["end"], level[-1][1]]], _most(scene["levels"]))
+            self._line(axes, scene["rows"] if self.together else row, [*level, [scene["end"], level[-1][1]]], _most(scene["levels"]))
         self._dress(axes, scene)
 
     def _line(self, axes, row, level, most):
@@ -177,7 +184,8 @@ class Timeline:
         axes.step(times, [row + 0.4 - 0.8 * amount / most for amount in amounts], where="post", color="black", linewidth=1)
 
     def _dress(self, axes, scene):
-        axes.set_yticks(range(scene["rows"]), [self.row_name(row) for row in range(scene["rows"])])
+        names = [*(self.row_name(row) for row in range(scene["rows"])), *([self.level_what] if self.together else [])]
+        axes.set_yticks(range(len(names)), names)
         axes.invert_yaxis()
         axes.xaxis.set_major_formatter(lambda value, _: self._time(value))
         axes.spines[["top", "right"]].set_visible(False)

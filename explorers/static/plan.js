@@ -88,19 +88,18 @@ function spanOf({ lines }, row) {
   return mine.length ? mine.at(-1).end - mine[0].start : 0;
 }
 
-// What the row's blocks occupy: [time, amount] from each change on. One ends before the next starts, so it frees first.
-function levelOf({ lines }, row) {
+// What blocks occupy: [time, amount] from each change on. What ends frees first, what starts takes then.
+function levelOf(blocks) {
+  const run = blocks.filter((block) => block.end !== null);
+  const changes = [...run.map((block) => [block.start, 1, block.takes]), ...run.map((block) => [block.end, 0, -block.frees])];
+  changes.sort((one, other) => one[0] - other[0] || one[1] - other[1]);
   let amount = 0;
   const found = [[0, 0]];
-  const change = (time, by) => {
-    if (!by || time === null) return;
+  for (const [time, , by] of changes) {
+    if (!by) continue;
     amount += by;
     if (found.at(-1)[0] === time) found.pop();
     found.push([time, amount]);
-  };
-  for (const { start, end, takes, frees } of lines[row]) {
-    change(start, takes);
-    change(end, -frees);
   }
   return found;
 }

@@ -20,7 +20,8 @@ function scene(view, state, evaluate) {
   const rows = EXPRESSIONS.rows(known);
   const plan = layOut(view, known, rows);
   const base = EXPRESSIONS.base(known);
-  const levels = view.levelUnit === null ? [] : Array.from({ length: rows }, (_, row) => levelOf(plan, row).map(([t, held]) => [t, base + held]));
+  const held = view.levelUnit === null ? [] : view.together ? [plan.blocks] : plan.lines;
+  const levels = held.map((blocks) => levelOf(blocks).map(([time, amount]) => [time, base + amount]));
   const applies = ({ when }) => Object.entries(when).every(([name, value]) => state[name] === value);
   return {
     blocks: plan.blocks,
@@ -56,7 +57,9 @@ function describe(view, { blocks, rows, end, fault, levels, counted, beside }) {
     const worked = mine.reduce((sum, block) => sum + block.length, 0);
     return { colour: view.palette[i], cells: [label, String(mine.length), time(worked)] };
   });
-  const held = levels.length ? [...new Set([0, rows - 1])].map((row) => ({ cells: [`${view.levelWhat}, ${rowName(view, row)}`, "at most", write(mostOf([levels[row]]), view.levelUnit)] })) : [];
+  const held = [...new Set(levels.length ? [0, levels.length - 1] : [])].map((row) => ({
+    cells: [view.together ? view.levelWhat : `${view.levelWhat}, ${rowName(view, row)}`, "at most", write(mostOf([levels[row]]), view.levelUnit)],
+  }));
   return {
     headline: size(counted),
     detail: fault || view.what,
@@ -69,15 +72,18 @@ function describe(view, { blocks, rows, end, fault, levels, counted, beside }) {
 
 function draw(sheet, view, seen) {
   const [width, height] = [sheet.root.viewBox.baseVal.width, sheet.root.viewBox.baseVal.height];
+  const below = seen.levels.length > 0 && !view.together; // each row's level stands below its blocks
   const box = { left: 84, right: width - (seen.levels.length ? 74 : 14), top: seen.levels.length ? 18 : 6, bottom: height - 26 };
   const x = (time) => box.left + ((box.right - box.left) * time) / (seen.end || 1);
-  const tall = (box.bottom - box.top) / seen.rows;
-  const block = seen.levels.length ? Math.min(30, tall * 0.56) : Math.min(44, tall * 0.82);
+  const tall = view.together ? Math.min(52, (box.bottom - box.top) / (seen.rows + 2)) : (box.bottom - box.top) / seen.rows;
+  const block = below ? Math.min(30, tall * 0.56) : Math.min(44, tall * 0.82);
   const now = seen.now * seen.end;
+  const at = { box, x, tall, block, now, below };
   drawTimes(sheet, box, x, seen.end, view, width);
-  drawBlocks(sheet, view, seen, { box, x, tall, block, now });
-  for (let row = 0; row < seen.rows; row++) drawRow(sheet, view, seen, row, { box, x, tall, block });
-  if (seen.levels.length) sheet.draw("text", "held", { x: box.right + 8, y: box.top - 5, class: "psi-tick" }, `most ${view.levelWhat}`);
+  drawBlocks(sheet, view, seen, at);
+  for (let row = 0; row < seen.rows; row++) drawRow(sheet, view, row, at);
+  seen.levels.forEach((level, row) => drawLevel(sheet, view, seen, level, row, at));
+  if (seen.levels.length) sheet.draw("text", "held", { x: width - 8, y: box.top - 5, class: "psi-tick", "text-anchor": "end" }, `most ${view.levelWhat}`);
   if (seen.now < 1) sheet.draw("line", "now", { x1: x(now), x2: x(now), y1: box.top, y2: box.bottom, class: "psi-axis" });
 }
 
@@ -90,10 +96,10 @@ function drawTimes(sheet, box, x, end, view, width) {
 }
 
 // All blocks of one kind and tone are one path: a picture of ten thousand blocks has some dozen elements.
-function drawBlocks(sheet, view, seen, { box, x, tall, block, now }) {
+function drawBlocks(sheet, view, seen, { box, x, tall, block, now, below }) {
   const paths = {};
   const marks = [];
-  const gap = tall - block > 4 || seen.levels.length ? 0 : 1;
+  const gap = tall - block > 4 || below ? 0 : 1;
   for (const { kind, row, start, end, mark, tone } of seen.blocks) {
     if (end === null || end === start) continue;
     const top = box.top + tall * row + gap;
@@ -116,16 +122,22 @@ function drawBlocks(sheet, view, seen, { box, x, tall, block, now }) {
   marks.forEach(([at, middle, mark], i) => sheet.draw("text", `mark${i}`, { x: at, y: middle + 4, class: "psi-mark", "text-anchor": "middle" }, number(mark)));
 }
 
-function drawRow(sheet, view, seen, row, { box, x, tall, block }) {
-  const top = box.top + tall * row;
-  const middle = top + (seen.levels.length ? tall / 2 : block / 2) + 4;
-  if (tall >= 13 || row % Math.ceil(13 / tall) === 0) sheet.draw("text", `row${row}`, { x: box.left - 8, y: middle, class: "psi-tick", "text-anchor": "end" }, rowName(view, row));
-  if (!seen.levels.length) return;
+const legible = (tall, row) => tall >= 13 || row % Math.ceil(13 / tall) === 0;
+
+function drawRow(sheet, view, row, { box, tall, block, below }) {
+  const middle = box.top + tall * row + (below ? tall : block) / 2 + 4;
+  if (legible(tall, row)) sheet.draw("text", `row${row}`, { x: box.left - 8, y: middle, class: "psi-tick", "text-anchor": "end" }, rowName(view, row));
+}
+
+function drawLevel(sheet, view, seen, level, row, { box, x, tall, block }) {
+  const top = view.together ? box.top + tall * seen.rows + 8 : box.top + tall * row + block + 3;
+  const low = view.together ? box.bottom : box.top + tall * (row + 1) - 2;
   const most = mostOf(seen.levels) || 1;
-  const [low, high] = [top + tall - 2, tall - block - 5];
-  const y = (amount) => (low - (high * amount) / most).toFixed(1);
+  const y = (amount) => (low - ((low - top) * amount) / most).toFixed(1);
   let path = `M${x(0)} ${low}`;
-  for (const [time, amount] of seen.levels[row]) path += `H${x(time).toFixed(1)}V${y(amount)}`;
+  for (const [time, amount] of level) path += `H${x(time).toFixed(1)}V${y(amount)}`;
   sheet.draw("path", `level${row}`, { d: `${path}H${x(seen.end)}V${low}z`, class: "psi-level" });
-  if (tall >= 13 || row % Math.ceil(13 / tall) === 0) sheet.draw("text", `most${row}`, { x: box.right + 8, y: middle, class: "psi-tick" }, write(mostOf([seen.levels[row]]), view.levelUnit));
+  const middle = (view.together ? (top + low) / 2 : box.top + tall * (row + 0.5)) + 4;
+  if (view.together) sheet.draw("text", "level name", { x: box.left - 8, y: middle, class: "psi-tick", "text-anchor": "end" }, view.levelWhat);
+  if (view.together || legible(tall, row)) sheet.draw("text", `most${row}`, { x: box.right + 8, y: middle, class: "psi-tick" }, write(mostOf([level]), view.levelUnit));
 }
