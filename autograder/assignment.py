@@ -14,6 +14,8 @@ from formulary.units import PURE
 from .answer import example
 from .bank import ROOT, read_model
 from .exercise import LANGUAGES, Strict, Text
+from .reasons import load_rubric
+from .reasons.rubric import CONTRADICTS, EARNS
 from .rubric import write_answer
 from .symbols import shown
 
@@ -251,17 +253,19 @@ def _line_cell(exercise, line, languages):
     return _cell(new_markdown_cell, name, source, task=True, locked=True, points=line.points)
 
 
-def worth(line, languages):
+def worth(exercise, line, languages):
     """What a reason may say, with the points for it; what contradicts the line earns none."""
-    for claim in line.claims:
-        yield f"{points(claim.points, languages)}: {claim.says.say(languages)}"
-    for claim in line.contradictions:
-        yield f"{points(0, languages)}: {claim.says.say(languages)}"
+    if line.marked_by != "claims":
+        return
+    rubric = load_rubric(exercise.id).of_line(line.name)
+    for claim in (claim for kind in (EARNS, CONTRADICTS) for claim in rubric.lines[0].of_kind(kind)):
+        earned = claim.worth * line.points / rubric.points
+        yield f"{points(earned, languages)}: {Text(en=claim.en, zh=claim.zh).say(languages)}"
 
 
 def _scheme(exercise, line, languages):
     """What a person needs to mark the line: the criterion, the claims with their points, a model answer."""
     yield f"- {line.criterion.say(languages)}"
-    yield from (f"- {said}" for said in worth(line, languages))
+    yield from (f"- {said}" for said in worth(exercise, line, languages))
     for name in line.parts:
         yield "\n> " + exercise.part(name).answer.say(languages, join="\n>\n> ")

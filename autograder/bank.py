@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import yaml
@@ -54,7 +54,8 @@ class Bank(Mapping):
         if name not in self.files:
             raise InputError(f"no exercise {name!r} in {self.root}{nearest(name, self.files)}; `psi bank list` shows them all")
         if name not in self._read:
-            self._read[name] = load(self.files[name])
+            path = self.files[name]
+            self._read[name] = _once(path, path.stat().st_mtime_ns)
         return self._read[name]
 
     def __iter__(self):
@@ -71,6 +72,12 @@ def _header(path):
         return Header(found["kind"], int(found["chapter"]), int(found["difficulty"]))
     except (KeyError, ValueError) as error:
         raise BankError(f"{path}:1: kind, chapter and difficulty must stand at the top of the file: {error}") from None
+
+
+@cache
+def _once(path, changed):
+    """The exercise in a file as it was last `changed`: read once for all banks."""
+    return load(path)
 
 
 def load(path):

@@ -148,19 +148,11 @@ class ReasonPart(Part):
 AnyPart = Annotated[VerdictPart | ChoicePart | NumberPart | ExpressionPart | ReasonPart, Field(discriminator="type")]
 
 
-class Point(Strict):
-    """Something a reason says: `when` lists groups of wordings, and one of each group must stand in the same sentence."""
-
-    says: Text
-    points: float = Field(0, ge=0)
-    when: tuple[tuple[Words, ...], ...] = Field(min_length=1)
-
-
 class Line(Strict):
     """A rubric line. The title is for everyone; the criterion is told after marking.
 
     marked_by: `key` compares the parts with their answers, and each part carries an equal share (`each`) or all must be
-    right (`all`); `claims` reads a reason for what earns and what contradicts; `human` always waits for a person.
+    right (`all`); `claims` reads a reason by the exercise's rubric of reasons; `human` always waits for a person.
     `carry` is the share that a wrong number keeps where it follows correctly from the learner's own earlier answers.
     """
 
@@ -172,8 +164,6 @@ class Line(Strict):
     marked_by: Literal["key", "claims", "human"]
     credit: Literal["each", "all"] = "each"
     carry: float = Field(1, ge=0, le=1)
-    claims: tuple[Point, ...] = ()
-    contradictions: tuple[Point, ...] = ()
 
 
 KINDS = {
@@ -373,8 +363,6 @@ class Exercise(Strict):
                 yield ("marked_by",), f"{name} is free text, which has no key: mark it by claims or human"
             elif line.marked_by == "claims" and types[name] != "reason":
                 yield ("marked_by",), f"claims are read in free text, but {name} is a {types[name]}"
-        if line.marked_by == "claims" and sum(claim.points for claim in line.claims) < line.points:
-            yield ("claims",), f"its claims earn less than the line's {line.points:g} points"
 
     def _part_faults(self, part):
         before = list(itertools.takewhile(lambda other: other is not part, self.parts))
@@ -497,7 +485,7 @@ def _is_amount(exercise, part, answer):
 
 def _is_text(exercise, part, answer):
     if not isinstance(answer, Text):
-        raise ValueError("free text has no known wrong answers: use contradictions in the rubric line")
+        raise ValueError("free text has no known wrong answers: write what contradicts into its rubric of reasons")
 
 
 def _is_expression(exercise, part, answer):

@@ -12,6 +12,7 @@ import yaml
 from .assignment import as_written, question, solution
 from .bank import BankError, located
 from .exercise import LANGUAGES
+from .reasons import RubricError, load_rubric
 from .rubric import check, mark
 
 FEWEST_MISTAKES = 2
@@ -56,7 +57,7 @@ def _faults(bank, name, path):
     except BankError as error:
         yield from str(error).splitlines()
         return
-    for where, what in [*_place(exercise, path), *_typed(exercise), *_told(exercise), *_sides(exercise)]:
+    for where, what in [*_place(exercise, path), *_typed(exercise), *_told(exercise), *(list(_reasons(exercise)) or _sides(exercise))]:
         yield located(path, where, what)
 
 
@@ -94,6 +95,16 @@ def _told(exercise):
                 yield ("parts", index, "answer"), f"the question ({language}) tells the key {key}"
             if part.type == "reason" and key in told:
                 yield ("parts", index, "answer"), f"the question ({language}) holds the model answer"
+
+
+def _reasons(exercise):
+    """Reasons to be read by a rubric that there is not."""
+    for index, line in enumerate(exercise.rubric):
+        if line.marked_by == "claims":
+            try:
+                load_rubric(exercise.id).of_line(line.name)
+            except RubricError as error:
+                yield ("rubric", index, "marked_by"), str(error)
 
 
 def _sides(exercise):

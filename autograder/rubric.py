@@ -16,9 +16,7 @@ from .answer import AnswerError, Unread, WrongUnit, is_blank, quote
 from .equivalence import equals
 from .exercise import LANGUAGES, Text
 from .expression import NotFormula
-from .reason import read_reason
 from .reasons import load_rubric, mark_reason
-from .reasons.rubric import RUBRIC_FOLDER
 from .symbols import written
 
 
@@ -92,7 +90,6 @@ WORDS = {
     "blank": ("{label}: not answered", "{label}：未作答"),
     "unread": ("{label}: {why}", "{label}：{why}"),
     "criterion": ("This line asks for: {criterion}", "本行要求：{criterion}"),
-    "earned": ("earns {points}: {says}, read in “{sentence}”", "得 {points} 分：{says}；见“{sentence}”"),
     "against": ("contradicts: {says}, read in “{sentence}”", "与要求相反：{says}；见“{sentence}”"),
     "made": ("counts: {says}, read in “{sentence}”", "算数：{says}；见“{sentence}”"),
     "error": ("an error beside it: {says}, read in “{sentence}”", "附带错误：{says}；见“{sentence}”"),
@@ -311,8 +308,7 @@ def _by_claims(exercise, line, answers):
     if is_blank(text):
         blank = tuple(Finding(part.name, Status.BLANK, 0, words("blank", label=part.label)) for part, _ in parts)
         return LineResult(line, 0, Status.BLANK, blank)
-    read = _by_rubric if (RUBRIC_FOLDER / f"{exercise.id}.yaml").is_file() else _by_wordings
-    points, sure, findings = read(exercise, line, text)
+    points, sure, findings = _by_rubric(exercise, line, text)
     findings = tuple(findings) or (_nothing(parts[0][0]),)
     if not sure:
         return _proposal(line, points, findings)
@@ -324,8 +320,8 @@ def _status_of(points, line):
 
 
 def _by_rubric(exercise, line, text):
-    """(points, whether that is sure, findings) by the exercise's own rubric of reasons, which has concepts and polarities."""
-    mark = mark_reason(text, load_rubric(exercise.id), line.points)
+    """(points, whether that is sure, findings) by the exercise's rubric of reasons."""
+    mark = mark_reason(text, load_rubric(exercise.id).of_line(line.name), line.points)
     findings = [_matched(match) for match in mark.matches if match.role in MATCHED]
     if mark.why:
         findings.append(Finding("", Status.PARTLY, 0, Text(**mark.why)))
@@ -340,12 +336,6 @@ def _matched(match):
     return Finding("", status, 0, words(key, says=Text(en=match.why, zh=match.why_zh or match.why), sentence=quote(match.span, 120)))
 
 
-def _by_wordings(exercise, line, text):
-    """The same by the wordings that stand in the exercise itself."""
-    reading = read_reason(text, line)
-    return reading.points, reading.sure, list(_claim_findings(reading))
-
-
 def _reason_text(part, value):
     """The text of a reason, or the Finding that it can't be read."""
     if isinstance(value, Unread):
@@ -354,14 +344,6 @@ def _reason_text(part, value):
         return "" if is_blank(value) else answers_.reason(value)
     except AnswerError as error:
         return _unread(part, error.why)
-
-
-def _claim_findings(reading):
-    for match in reading.earned:
-        said = words("earned", points=f"{match.claim.points:g}", says=match.claim.says, sentence=quote(match.sentence, 120))
-        yield Finding("", Status.RIGHT, 0, said)
-    for match in reading.against:
-        yield Finding("", Status.WRONG, 0, words("against", says=match.claim.says, sentence=quote(match.sentence, 120)))
 
 
 def _nothing(part):

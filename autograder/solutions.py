@@ -69,7 +69,7 @@ def _line(exercise, line, languages):
     yield f"    - {line.criterion.say(languages)}"
     if any(exercise.sources(part) for part in map(exercise.part, line.parts) if part.type == "number"):
         yield f"    - {WORDS['carry'].say(languages).replace('{carry}', f'{line.carry:.0%}')}"
-    yield from (f"    - {said}" for said in worth(line, languages))
+    yield from (f"    - {said}" for said in worth(exercise, line, languages))
 
 
 def _mistakes(exercise, languages):

@@ -90,7 +90,8 @@ def rate(kind, findings, chosen, points):
     rating = chosen["evidence"][kind]
     reliability = 0.0 if findings.reading.text.cut else rating["reliability"]
     own = rating["points"] * points / TABLE_POINTS
-    return ReasonMark(own, reliability, reliability < chosen["sure"], findings.matches, kind, chosen["explained"][kind])
+    unsure = reliability < chosen["sure"] or not (findings.rubric.measured or kind in chosen["sure_unmeasured"])
+    return ReasonMark(own, reliability, unsure, findings.matches, kind, chosen["explained"][kind])
 
 
 def _match(line, hit, reading):
@@ -141,8 +142,10 @@ def _overturned(findings):
 
 def _turned(reading, wrong):
     """The clauses that conclude wrongly."""
+    if not (wrong and reading.concluding):
+        return
     denials = [negation.start for negation in negations(reading.text.clean, ())]
-    for place in sorted(reading.concluding) if wrong else ():
+    for place in sorted(reading.concluding):
         clause = reading.clauses[place]
         denied = any(clause.holds(start) for start in denials)
         said = reading.text.clean[clause.start : clause.end]

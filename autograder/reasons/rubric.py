@@ -1,7 +1,7 @@
 """Rubrics of free-text reasons as data: per line the claims that earn it and the claims that contradict it."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -94,7 +94,10 @@ class Conclusion:
 
 @dataclass(frozen=True)
 class Rubric:
-    """An exercise's reason: its statement (which earns nothing when repeated), its lines and its vocabulary."""
+    """An exercise's reasons: its statement (which earns nothing when repeated), its lines and its vocabulary.
+
+    `measured`: how reliable marks by it are was measured on marked answers; without that only the plainest marks are sure.
+    """
 
     exercise: str
     statements: dict
@@ -103,10 +106,18 @@ class Rubric:
     known_words: frozenset = frozenset()
     field_words: re.Pattern = re.compile(r"(?!)")
     wrong_conclusion: Conclusion | None = None
+    measured: bool = False
 
     @property
     def points(self):
         return sum(line.points for line in self.lines)
+
+    def of_line(self, name):
+        """The Rubric of one line of the exercise. Raises RubricError if there is none of that name."""
+        lines = tuple(line for line in self.lines if line.id == f"{self.exercise}.{name}")
+        if not lines:
+            raise RubricError(f"{self.exercise} has no line {name!r}; there is {', '.join(line.id for line in self.lines)}")
+        return replace(self, lines=lines)
 
 
 def load_rubric(exercise, folder=RUBRIC_FOLDER):
@@ -127,7 +138,9 @@ def _load(exercise, folder):
         wrong = _conclusion(data.get("wrong_conclusion"))
     except (KeyError, TypeError, VocabularyError, RubricError) as why:
         raise RubricError(f"{path.name}: {why}") from why
-    return Rubric(exercise, data["statements"], lines, _only_named(vocabulary, lines), vocabulary.known_words, vocabulary.things, wrong)
+    statements, measured = data.get("statements") or {}, data.get("measured", False)
+    named = _only_named(vocabulary, lines)
+    return Rubric(exercise, statements, lines, named, vocabulary.known_words, vocabulary.things, wrong, measured)
 
 
 def _conclusion(data):

@@ -12,6 +12,7 @@ from autograder.reasons.vocabulary import compile_terms
 WORD = re.compile(r"[a-z0-9]+(?:[.\-][a-z0-9]+)*|[一-鿿]")
 PUNCTUATION = re.compile(r"[,;:!?，；：。、]|\.\s")
 CHARACTER = 0.6
+ONE_TERM = 1.2  # a word, or two Chinese characters, tells nothing by itself
 SEPARATOR = re.compile(r"[,;:|、，；：。\n•·]|\s[-/&+]\s|->|→|\.(?:\s|$)|\sand\s|\svs\s|和")
 
 
@@ -29,7 +30,7 @@ def is_bare(piece, longest):
     """A piece of a few words that tells nothing: a term, perhaps with what belongs to it."""
     length = _length(piece)
     tells = "=" in piece or _words("telling").search(piece) or (_words("comparing").search(piece) and any(map(str.isdigit, piece)))
-    return length <= 1 or not (tells or length > longest)
+    return length <= ONE_TERM or not (tells or length > longest)
 
 
 def _length(piece):

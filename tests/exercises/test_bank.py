@@ -73,7 +73,6 @@ FAULTS = [
     ("E000-TF01", "formula: state_bytes", "formula: state_byte", "values:", "values", "did you mean state_bytes"),
     ("E000-TF01", "num_params: 7B", "num_params: 7 s", "values:", "values", "second"),
     ("E000-TF01", "marked_by: claims", "marked_by: key # planted", "planted", "rubric.1.marked_by", "free text"),
-    ("E000-TF01", "    points: 2\n", "    points: 9\n", "    claims:", "rubric.1.claims", "earn less"),
     ("E000-TF01", "{num_params:B}", "{num_param:B}", "  en: |", "question.en", "num_param"),
     ("E000-SA01", "answer: adam - copy", "answer: adam - num_params", "answer: adam - num_params", "parts.5.mistakes.0.answer", "byte"),
     ("E000-SA01", "answer: (adam - adam_8bit) / adam\n", "answer: __import__('os')\n", "__import__", "parts.7.answer", "not a number"),

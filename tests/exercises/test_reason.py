@@ -33,8 +33,6 @@ def test_claims_made_earn_full_marks(name, line, text):
 FOR_A_PERSON = [
     ("nothing recognised", "E000-SA01", "why", "Because memory is memory.", 0),
     ("half of it", "E002-Q02", "setting", "With stochastic rounding.", 1),
-    ("a list of words", "E000-SA01", "why", "only, just, moments, shrink, weights, gradients, master, stay, same", 0),
-    ("a list of Chinese words", "E000-SA01", "why", "只有、矩、变小、权重、梯度、主权重、不变、没动、缩", 0),
     ("denied", "E000-SA01", "why", "Not only the moments shrink.", None),
     ("denied in Chinese", "E000-SA01", "why", "并不是只有矩变小了。", None),
     ("contradicted", "E002-Q02", "setting", "Without a master copy, which is always right.", 0),
@@ -51,6 +49,14 @@ def test_what_we_are_unsure_of_goes_to_a_person(name, line, text, points):
     result = read(name, line, text)
     assert result.needs_human and result.note
     assert points is None or result.points == points
+
+
+@pytest.mark.parametrize(
+    "text", ["only, just, moments, shrink, weights, gradients, master, stay, same", "只有、矩、变小、权重、梯度、主权重、不变、没动、缩"]
+)
+def test_a_list_of_words_earns_nothing_for_sure(text):
+    result = read("E000-SA01", "why", text)
+    assert result.points == 0 and not result.needs_human
 
 
 @pytest.mark.parametrize("text", ["", "   ", "…", "?!", None])

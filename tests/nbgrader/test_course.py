@@ -6,6 +6,8 @@ import pytest
 
 from autograder.assignment import grade_id, load_assignment, solution
 from autograder.bank import Bank
+from autograder.exercise import Text
+from autograder.reasons import load_rubric
 from autograder.rubric import mark
 from autograder.sample import flawed
 from tests.nbgrader.course import PS, cells
@@ -69,7 +71,8 @@ def secrets():
         exercise = BANK[name]
         yield exercise.solution
         yield from (line.criterion for line in exercise.rubric)
-        yield from (claim.says for line in exercise.rubric for claim in (*line.claims, *line.contradictions))
+        rubrics = [load_rubric(name).of_line(line.name) for line in exercise.rubric if line.marked_by == "claims"]
+        yield from (Text(en=claim.en, zh=claim.zh) for rubric in rubrics for claim in rubric.lines[0].claims)
         yield from (mistake.hint for part in exercise.parts for mistake in part.mistakes)
         yield from (part.answer for part in exercise.parts if part.type == "reason")
 
