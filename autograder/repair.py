@@ -115,13 +115,16 @@ def load(path):
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
         raise Unreadable("denied", name=_name(path), error=error.strerror) from None
-    with os.fdopen(handle, "rb") as file:
+    try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise Unreadable("no_file", name=_name(path))
         if status.st_size > limits.NOTEBOOK:
             raise Unreadable("large", mib=status.st_size >> 20, most=limits.NOTEBOOK >> 20)
-        return file.read(limits.NOTEBOOK)
+        with os.fdopen(os.dup(handle), "rb") as file:
+            return file.read(limits.NOTEBOOK)
+    finally:
+        os.close(handle)
 
 
 def read(data):

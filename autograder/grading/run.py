@@ -144,7 +144,7 @@ def _alone(course):
         return
     with open(course.folder / ".grading", "w") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # which forked workers do not inherit
         except OSError:
             raise InputError(f"{course.folder} is being graded by another `psi grade`; wait for it, or stop it") from None
         yield

@@ -179,7 +179,7 @@ def _told(value):
 
 def _line(result):
     """What the journal and the report keep of a line: points, status, the mistakes met."""
-    mistakes = [finding.mistake for finding in result.findings if finding.mistake]
+    mistakes = [[finding.part, finding.mistake] for finding in result.findings if finding.mistake]
     return [result.points, result.status.name, result.needs_human, mistakes]
 
 

@@ -1,0 +1,295 @@
+"""`psi grade` beside stock nbgrader: the same gradebook, whole or in part, after kills, after a person's marks, and on a cluster."""
+
+import csv
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import nbformat
+import pytest
+
+from autograder.assignment import load_assignment
+from autograder.bank import ROOT as EXERCISES
+from autograder.bank import Bank
+from autograder.grading import pool, run
+from autograder.grading.cli import main
+from autograder.grading.run import Options, grade
+from tests.nbgrader.course import PS, Course
+
+BANK = Bank()
+EXERCISE = load_assignment(PS).exercises[0]
+CLASS = 12
+ROWS = """
+select student_id, cell.name, {columns} from {table} as it join base_cell as cell on it.cell_id = cell.id
+join submitted_notebook as mine on it.notebook_id = mine.id join submitted_assignment as whole on mine.assignment_id = whole.id
+order by student_id, cell.name
+"""
+
+
+class Copy(Course):
+    """A copy of a course whose class has handed in and is not marked yet."""
+
+    def __init__(self, course, folder):
+        self.folder, self.assignment = folder, course.assignment
+        shutil.copytree(course.folder, folder, ignore=shutil.ignore_patterns("autograded", "feedback", "downloaded"))
+        with sqlite3.connect(folder / "gradebook.db") as database:
+            for table in ("grade", "comment", "submitted_notebook", "submitted_assignment"):
+                database.execute(f"delete from {table}")
+            database.execute("drop table if exists psi_marked")
+
+    def grade(self, **options):
+        return grade(self.folder, self.assignment, Options(**{"workers": 2} | options))
+
+    def rows(self):
+        """Every grade and comment of the gradebook, as text."""
+        grades = ROWS.format(table="grade", columns="auto_score, manual_score, needs_manual_grade")
+        with sqlite3.connect(self.folder / "gradebook.db") as database:
+            return [*database.execute(grades), *database.execute(ROWS.format(table="comment", columns="auto_comment, manual_comment"))]
+
+    def say(self, statement, *values):
+        with sqlite3.connect(self.folder / "gradebook.db") as database:
+            return list(database.execute(statement, values))
+
+
+@pytest.fixture
+def fresh(course, tmp_path):
+    """The sample class of three, not marked yet."""
+    return Copy(course, tmp_path / "course")
+
+
+@pytest.fixture
+def larger(fresh):
+    """A class of a dozen."""
+    for number in range(CLASS - 3):
+        fresh.hand_in(f"student_{number:02}", fresh.read("submitted", ("student_perfect", "student_flawed")[number % 2]))
+    return fresh
+
+
+@pytest.fixture(scope="module")
+def undisturbed(course, tmp_path_factory):
+    """The gradebook of the dozen, marked in one go."""
+    larger_ = larger.__wrapped__(Copy(course, tmp_path_factory.mktemp("undisturbed") / "course"))
+    larger_.grade(workers=1)
+    return larger_.rows()
+
+
+def test_the_gradebook_is_the_one_that_stock_nbgrader_writes(course, fresh):
+    stock = {student: course.grades(student) for student in ("student_perfect", "student_flawed", "student_blank")}
+    tally = fresh.grade()
+    assert {student: fresh.grades(student) for student in stock} == stock
+    assert (tally.graded, tally.waiting, tally.broken) == (1, 2, 0)
+    for student in stock:
+        ours, theirs = (where.read("autograded", student) for where in (fresh, course))
+        told = [[[output.data for output in cell.get("outputs", ())] for cell in notebook.cells] for notebook in (ours, theirs)]
+        assert told[0] == told[1]
+        nbformat.validate(ours)
+
+
+def test_feedback_says_what_stock_feedback_says(course, fresh):
+    fresh.grade()
+    for student in ("student_perfect", "student_flawed"):
+        ours, theirs = ((where.folder / "feedback" / student / PS / f"{PS}.html").read_text() for where in (fresh, course))
+        for word in ("Score:", "<li", "Comments:", "expected", "panel-heading"):
+            assert ours.count(word) == theirs.count(word), word
+
+
+def test_a_second_run_marks_nothing_and_a_changed_submission_alone_is_marked_again(fresh):
+    fresh.grade()
+    assert (fresh.grade().unchanged, fresh.grade().lines) == (3, 0)
+    fresh.hand_in("student_blank", fresh.read("submitted", "student_perfect"))
+    assert fresh.grade().unchanged == 2
+    assert {row[1:] for row in fresh.rows() if row[0] == "student_blank"} == {
+        row[1:] for row in fresh.rows() if row[0] == "student_perfect"
+    }
+
+
+def test_a_changed_key_marks_again_only_what_it_affects_and_manual_scores_stay(fresh, tmp_path):
+    shutil.copytree(EXERCISES / "bank", tmp_path / "bank")
+    with open(fresh.folder / "nbgrader_config.py", "a") as config:
+        config.write(f"c.WithBank.bank = {str(tmp_path / 'bank')!r}\n")
+    fresh.grade()
+    fresh.say("update grade set manual_score = 0.25, needs_manual_grade = 0")
+    before = fresh.rows()
+    path = next((tmp_path / "bank").glob(f"*/{EXERCISE}.yaml"))
+    path.write_text(path.read_text(encoding="utf-8").replace("answer: [C]", "answer: [A]", 1), encoding="utf-8")
+    tally = fresh.grade()
+    mine = {row[:2] for row in before if row[1].startswith(EXERCISE) and not row[1].endswith("-answer")}
+    changed = {old[:2] for old, new in zip(before, fresh.rows(), strict=True) if old != new}
+    assert tally.lines == len(mine) and changed == mine
+    assert {row[3] for row in fresh.rows()[: len(before)] if len(row) == 5} == {0.25}
+    assert fresh.grades("student_perfect")[f"{EXERCISE}-choice"][:3] == (0, 0.25, True)
+
+
+def test_feedback_is_written_again_after_a_person_has_marked(fresh):
+    fresh.grade()
+    fresh.say("update comment set manual_comment = 'well argued' where auto_comment like '%confirmed%'")
+    tally = fresh.grade()
+    assert (tally.lines, tally.pages) == (0, 1)
+    assert "well argued" in (fresh.folder / "feedback/student_flawed" / PS / f"{PS}.html").read_text()
+
+
+def test_one_bad_submission_stops_nobody(fresh):
+    (fresh.folder / "submitted" / "student_empty" / PS).mkdir(parents=True)
+    fresh.hand_in("student_torn", fresh.read("submitted", "student_perfect"))
+    path = fresh.notebook("submitted", "student_torn")
+    path.write_bytes(path.read_bytes()[:100])
+    fresh.hand_in("student_link", fresh.read("submitted", "student_perfect"))
+    fresh.notebook("submitted", "student_link").unlink()
+    fresh.notebook("submitted", "student_link").symlink_to("/etc/passwd")
+    (fresh.folder / "submitted" / "student_link" / PS / "timestamp.txt").write_text("the day after tomorrow")
+    tally = fresh.grade()
+    assert (tally.graded, tally.waiting, tally.broken) == (1, 5, 0)
+    reasons = dict(fresh.say("select student, reason from psi_marked"))
+    assert "no notebook" in reasons["student_torn"] and "is a link" in reasons["student_link"] and "handed in" in reasons["student_empty"]
+    assert "root:" not in fresh.notebook("autograded", "student_link").read_text()
+
+
+def test_stock_nbgrader_too_takes_damaged_notebooks_to_a_person(fresh):
+    for student, damage in {"student_torn": lambda data: data[:100], "student_cut": lambda data: data[:-300]}.items():
+        fresh.hand_in(student, fresh.read("submitted", "student_perfect"))
+        path = fresh.notebook("submitted", student)
+        path.write_bytes(damage(path.read_bytes()))
+    fresh.nbgrader("autograde", PS)
+    torn, cut, perfect = (fresh.grades(student) for student in ("student_torn", "student_cut", "student_perfect"))
+    assert all(waits and not auto for auto, _, waits, _ in torn.values())
+    assert cut == perfect
+    by_nbgrader = fresh.rows()
+    fresh.grade(force=True)
+    assert fresh.rows() == by_nbgrader
+
+
+# --- kills -------------------------------------------------------------------------------------------------------------
+
+
+def graded_and_killed(course, seconds):
+    """Grade in a process of its own that is killed after a while, with no chance to tidy up."""
+    child = os.fork()
+    if not child:
+        os.setpgid(0, 0)
+        course.grade()
+        os._exit(0)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_a_grading_killed_at_any_moment_is_taken_up_again(larger, undisturbed):
+    draw = random.Random(5)
+    ends = [graded_and_killed(larger, draw.uniform(0, 1)) for _ in range(5)]
+    assert -signal.SIGKILL in ends
+    assert larger.grade().broken == 0
+    assert larger.rows() == undisturbed
+
+
+class Deadly:
+    """Marks, but the first worker that meets the flawed submission is killed by it; the second too, where it is `fatal`."""
+
+    def __init__(self, marker, folder, fatal):
+        self.marker, self.folder, self.fatal = marker, folder, fatal
+
+    def __call__(self, job):
+        met = self.folder / job.student
+        if job.student == "student_flawed" and (self.fatal or not met.exists()):
+            met.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.marker(job)
+
+
+@pytest.mark.parametrize("fatal", [False, True])
+def test_a_killed_worker_costs_no_submission_and_no_points(fresh, monkeypatch, tmp_path, fatal):
+    fresh.grade(workers=1)
+    before = fresh.rows()
+    spread = pool.spread
+    wrap = lambda function, jobs, workers: spread(
+        Deadly(function, tmp_path, fatal) if function is not run.write_page else function, jobs, workers
+    )
+    monkeypatch.setattr(pool, "spread", wrap)
+    tally = fresh.grade(force=True)
+    assert tally.broken == fatal and set(tally.faults) == ({"student_flawed"} if fatal else set())
+    assert [row[:3] for row in fresh.rows() if len(row) == 5] == [row[:3] for row in before if len(row) == 5]
+    waits = [row for row in fresh.rows() if len(row) == 5 and row[0] == "student_flawed" and row[4]]
+    assert not fatal or len(waits) == len(fresh.grades("student_flawed"))
+
+
+def test_two_gradings_of_a_course_do_not_meet(fresh, capsys):
+    with run._alone(run.Course.load(fresh.folder)):
+        done = fresh.psi("grade", PS, check=False)
+    assert done.returncode == 2 and "being graded" in done.stderr
+
+
+# --- a cluster ---------------------------------------------------------------------------------------------------------
+
+
+def test_dask_workers_give_the_same_gradebook_also_where_one_is_killed(larger, undisturbed):
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        victims = [worker.pid for worker in cluster.workers.values()]
+        killed = []
+
+        def watch(tally, total):
+            if tally.graded + tally.waiting >= 2 and not killed:
+                killed.append(victims[0])
+                os.kill(victims[0], signal.SIGKILL)
+
+        tally = grade(larger.folder, PS, Options(dask=cluster.scheduler_address, feedback=False), watch)
+    assert killed and tally.broken == 0
+    assert larger.rows() == undisturbed
+
+
+# --- the report and the exports ----------------------------------------------------------------------------------------
+
+
+def test_the_report_tells_what_was_met(larger, capsys):
+    larger.grade(feedback=False)
+    assert main(["grade", "report", PS, "--course", str(larger.folder)]) == 0
+    written = capsys.readouterr().out.split()
+    questions, mistakes, students, alike = ((larger.folder / "reports" / f"{PS}-{kind}.csv").read_text("utf-8-sig") for kind in KINDS)
+    assert [path for path in written if path.endswith(".ipynb")] and len(students.splitlines()) == CLASS + 1
+    rows = [row for row in csv.DictReader(io.StringIO(mistakes)) if row["mistake"] == "forgot_master"]
+    made = sum(row[0].count('"forgot_master"') for row in larger.say("select lines from psi_marked"))
+    assert sum(int(row["made by"]) for row in rows) == made and made
+    assert "discrimination" in questions.splitlines()[0] and "student_00, student_02" in alike
+    nbformat.validate(nbformat.read(larger.folder / "reports" / f"{PS}.ipynb", as_version=4))
+
+
+KINDS = ("questions", "misconceptions", "students", "alike")
+
+
+@pytest.mark.parametrize(("lms", "head"), [("canvas", "Student,ID,SIS User ID"), ("moodle", "ID number,Username,Email address")])
+def test_exports_hold_every_score(fresh, lms, head, capsys):
+    fresh.grade(feedback=False)
+    fresh.say("update student set id = id")
+    assert main(["grade", "export", PS, "--lms", lms, "--course", str(fresh.folder)]) == 0
+    lines = (fresh.folder / "reports" / f"{PS}-{lms}.csv").read_text("utf-8-sig").splitlines()
+    total = sum(score for score, *_ in fresh.grades("student_perfect").values() if score)
+    assert lines[0].startswith(head) and lines[-1].endswith(f",{total}")
+
+
+def test_a_spreadsheet_is_given_no_formulas():
+    from autograder.grading.report import tame
+
+    assert [tame(value) for value in ("=1+1", "@x", "fine", 3)] == ["'=1+1", "'@x", "fine", 3]
+
+
+def test_help_needs_nothing_slow():
+    slow = "sorted({'sympy', 'nbgrader', 'numpy'} & set(sys.modules))"
+    code = f"import sys, psi\ntry: psi.main(['grade', '--help'])\nexcept SystemExit: print({slow})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=EXERCISES.parent, check=True)
+    assert done.stdout.splitlines()[-1] == "[]" and "--dask" in done.stdout
+
+
+def test_answers_are_kept_as_they_were():
+    from autograder.answer import Unread
+    from autograder.exercise import Text
+    from autograder.grading.work import pack, unpack
+
+    answers = {"a": {"x": 1, "y": True, "z": ["A"], "w": Unread(Text(en="no", zh="否"), "raw"), "v": None, "u": "字", "t": 1.5}}
+    assert unpack(pack(answers)) == answers and json.loads(pack({"a": {"x": ...}})) == {"a": {"x": None}}
