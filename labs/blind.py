@@ -10,9 +10,13 @@ import json
 import sys
 from pathlib import Path
 
+from formulary.units import BYTE
+
 from . import load
 from .paper_cluster import PEAK, peak_moment
 from .peak_memory import peak_of_fsdp
+from .report import exact
+from .table import pipes
 
 FILE = Path(__file__).parent / "measurements" / "blind_fsdp_peak.json"
 
@@ -25,7 +29,9 @@ def configurations():
 def predicted(configuration):
     """(moment, bytes) by the formulas as they are now."""
     known = _lab(configuration).under(configuration["nproc"], **configuration["conditions"])
-    name, parts = (peak_moment if configuration["lab"] == "paper_cluster" else peak_of_fsdp)(known)
+    if configuration["lab"] == "peak_memory":
+        return peak_of_fsdp(known)
+    name, parts = peak_moment(known)
     return name, parts.total
 
 
@@ -34,7 +40,7 @@ def measured(configuration):
     report = _lab(configuration).run(configuration["nproc"], timeout=600, **configuration["conditions"])
     if not report.measurement:
         raise SystemExit(report.failure)
-    peak = [x.measured for x in report.lines if x.variant == PEAK or x.key == "fsdp/0/peak"]
+    peak = [x.measured for x in report.lines if x.variant == PEAK or x.key == "fsdp/peak"]
     return sum(peak)
 
 
@@ -50,6 +56,23 @@ def predict(configuration):
 def measure(configuration):
     if "measured" not in configuration:
         configuration["measured"] = measured(configuration)
+
+
+class Outcome:
+    """All configurations as a table that shows itself: predicted, measured, and what the misses were."""
+
+    def _repr_markdown_(self):
+        head = [pipes(("configuration", "moment", "predicted", "measured", "")), "|---|---|--:|--:|---|"]
+        misses = [f"\nMissed: {each['missed']}." for each in configurations() if "missed" in each]
+        return "\n".join([*head, *(pipes(_row(each)) for each in configurations()), *misses])
+
+
+def _row(configuration):
+    conditions = {name: value for name, value in configuration["conditions"].items() if name != "parts"}
+    processes = {} if configuration["nproc"] == 1 else {"processes": configuration["nproc"]}
+    where = ", ".join(f"{name} {value}" for name, value in {**processes, **conditions}.items())
+    figures = [exact(configuration[name], BYTE) if name in configuration else "" for name in ("predicted", "measured")]
+    return (where, configuration["moment"], *figures, "missed" if "missed" in configuration else "")
 
 
 def main(verb):

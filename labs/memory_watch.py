@@ -3,11 +3,16 @@
 A GPU's allocator counts by itself. On a CPU nobody does, so there the storages that operations make are followed until they are gone.
 """
 
+import json
+import tempfile
 import weakref
 from collections import Counter
+from itertools import accumulate
+from pathlib import Path
 
 import torch
 from torch.distributed.tensor import DTensor
+from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -32,6 +37,26 @@ class Mountain(TorchDispatchMode):
     def peak(self):
         """The most bytes held at once; on a GPU also within an operation."""
         return self.count.peak(self.heights)
+
+
+def allocator_peak(step, device):
+    """The most bytes that the allocator gave out at once during `step()`, beyond those before it."""
+    if device.type == "cuda":
+        with Mountain(device, ()) as found:
+            step()
+        return found.peak
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
+        step()
+    return max(accumulate(_given_out(watched)), default=0)
+
+
+def _given_out(watched):
+    """Bytes given out, or taken back, one number for each time."""
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder, "trace.json")
+        watched.export_chrome_trace(str(trace))
+        events = json.loads(trace.read_text())["traceEvents"]
+    return [event["args"]["Bytes"] for event in sorted((e for e in events if e.get("name") == "[memory]"), key=lambda e: e["ts"])]
 
 
 class _Allocator:

@@ -16,6 +16,7 @@ from .model_states import ROWS, STEP_COUNTERS
 from .table import pipes
 
 REST, PEAK = "at rest", "at peak"
+ROOT = "the root's reduction"
 FP32 = RECIPE["fp32_adam"].values
 KNOWN = tuple(name for name, bundle in MODELS.items() if FAMILIES["llama"].items() <= dict(bundle).items())
 
@@ -74,7 +75,7 @@ def shape(conditions):
     return sizes
 
 
-def _shards(sizes, num_ranks):
+def shards(sizes, num_ranks):
     """Elements of rank 0's shards: of a block, of the root."""
     return full_shard(block_tensors(**sizes), num_ranks), full_shard(root_tensors(**sizes), num_ranks)
 
@@ -90,14 +91,14 @@ def moments_of(sizes, conditions):
     What a rank holds grows or falls evenly from block to block, so of the blocks the second and the last but one are enough:
     the first has none before it that is being reduced, the last has none after it to be gathered.
     """
-    block, root = _shards(sizes, conditions["ranks"])
+    block, root = shards(sizes, conditions["ranks"])
     layers = sizes["num_layers"]
     at_work = {"gathered": root + block, "ahead": block, "reducing": block}
     candidates = (
         Moment("the loss", "loss", 0, root),
         Moment("the second block of the backward pass", "block", 1, **at_work),
         Moment("the last block but one", "block", layers - 2, **at_work),
-        Moment("the root's reduction", "root", layers, 0),
+        Moment(ROOT, "root", layers, 0),
     )
     return {moment.name: Predictions(_at(moment, conditions, sizes)) for moment in candidates}
 
@@ -129,7 +130,7 @@ def outlook(**given):
 
 def _at(moment, conditions, sizes):
     """What a rank holds at this moment, part by part."""
-    block, _ = _shards(sizes, conditions["ranks"])
+    block, _ = shards(sizes, conditions["ranks"])
     weights, gradients, adam = _states(PEAK, conditions, sizes)
     reduced = _shard_bytes(moment.done * block)
     yield weights
@@ -142,7 +143,7 @@ def _at(moment, conditions, sizes):
         ("gather buffer", "gathered_shards_bytes", {"shard_params": moment.ahead}, AHEAD),
         ("reduce buffer", "reduce_input_bytes", {"shard_params": moment.reducing}, REDUCING),
         ("saved activations", f"saved_at_{moment.at}_bytes", {"reduced_units": moment.done}, SAVED),
-        ("working tensors", f"working_at_{moment.at}_bytes", {"shard_params": _shards(sizes, conditions["ranks"])[1]}, WORKING),
+        ("working tensors", f"working_at_{moment.at}_bytes", {"shard_params": shards(sizes, conditions["ranks"])[1]}, WORKING),
     )
     for part, name, values, why in transient:
         yield Prediction(part, estimate(formula(name), **{**conditions, **sizes, **cluster, **values}), PEAK, 0, (why,))

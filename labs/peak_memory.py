@@ -11,7 +11,7 @@ from formulary.units import BYTE
 from .conditions import PEAK_MEMORY
 from .curves import mountains
 from .lab import Difference, Lab, Prediction, Sure, estimate
-from .paper_cluster import moments_of
+from .paper_cluster import ROOT, moments_of, shards
 
 PARTS = ("saved", "steps", "flop", "fsdp")
 WIDTHS = {"bf16": 2, "fp32": 4}
@@ -19,6 +19,7 @@ WIDTHS = {"bf16": 2, "fp32": 4}
 STATISTICS = {"cpu": WIDTHS, "cuda": dict.fromkeys(WIDTHS, 4)}
 # a GPU's allocator rounds up, and counts what kernels take for themselves; on a CPU tensors are all there is
 ALLOWANCE = {"cpu": 0.0, "cuda": 0.1}
+INSIDE_OPERATIONS = 0.1  # what an operation takes for itself and gives back before it returns, on a CPU too
 SAVING = {"standard": (True, "bf16"), "fused": (False, "bf16"), "standard_fp32": (True, "fp32"), "fused_fp32": (False, "fp32")}
 ON_PAPER = {"stored": "activation_bytes", "selective": "linear_activation_bytes", "full": "full_recompute_peak_bytes"}
 
@@ -46,6 +47,12 @@ TRANSIENT = Difference(
     "not at rest",
     "The paper counts what a rank keeps between steps, sixteen bytes a parameter over the ranks. At the peak there are gathered weights, "
     "gradients being reduced, activations and what is worked with, while most gradients are not there yet.",
+)
+
+COPIED = Difference(
+    "gloo's copy",
+    "On CPUs gloo makes a reduce-scatter of an all-reduce, on a copy of all that is to be reduced. Of the root, which is reduced last and "
+    "when much else is there, the peak shows it.",
 )
 
 
@@ -96,7 +103,9 @@ def _steps(conditions):
     known = {**conditions, **_widths(conditions, conditions["precision"])}
     for variant, paper in ON_PAPER.items():
         ways = (WORKING.at(estimate(formula(paper), **conditions)),)
-        yield Prediction("peak", most_of(variant, known), variant, 0, ways, ALLOWANCE[conditions["device"]])
+        peak = most_of(variant, known)
+        yield Prediction("peak", peak, variant, differences=ways, within=ALLOWANCE[conditions["device"]])
+        yield Prediction("peak of the allocator", peak, variant, differences=ways, within=INSIDE_OPERATIONS)
 
 
 def most_of(variant, known):
@@ -118,15 +127,31 @@ def _flop(conditions):
 def _fsdp(conditions):
     if conditions["world_size"] < 2:
         return  # with nobody to share with there is nothing to gather
-    moment, parts = peak_of_fsdp(conditions)
-    total = Sure(parts.total, f"the sum of the paper cluster's parts at {moment}", BYTE)
+    moment, nbytes = peak_of_fsdp(conditions)
     states = estimate(
-        formula("zero_state_bytes"),
-        num_params=estimate(formula("model_params"), **_sizes(conditions))(),
-        world_size=conditions["world_size"],
-        stage=3,
+        formula("zero_state_bytes"), num_params=_of(conditions, "model_params")(), world_size=conditions["world_size"], stage=3
     )
-    yield Prediction("peak", total, "fsdp", 0, (TRANSIENT.at(states),), ALLOWANCE[conditions["device"]])
+    total, usual = (
+        Sure(value, f"the sum of the paper cluster's parts at {moment}", BYTE) for value in (nbytes, max(_on_nccl(conditions).values()))
+    )
+    yield Prediction("peak", total, "fsdp", differences=(TRANSIENT.at(states), COPIED.at(usual)), within=ALLOWANCE[conditions["device"]])
+
+
+def peak_of_fsdp(conditions):
+    """(name, bytes) of the moment at which a rank holds most under FSDP2."""
+    totals = _on_nccl(conditions)
+    if conditions["device"] == "cpu":
+        totals[ROOT] += _of(conditions, "reduce_input_bytes", shard_params=shards(_sizes(conditions), conditions["world_size"])[1])()
+    return max(totals.items(), key=lambda moment: moment[1])
+
+
+def _on_nccl(conditions):
+    found = moments_of(_sizes(conditions), {**conditions, "ranks": conditions["world_size"]})
+    return {name: parts.total for name, parts in found.items()}
+
+
+def _of(conditions, name, **values):
+    return estimate(formula(name), **{**conditions, **_sizes(conditions), **values})
 
 
 def _sizes(conditions):
@@ -134,12 +159,6 @@ def _sizes(conditions):
     own = {name: conditions[name] for name in ("hidden_size", "num_layers", "vocab_size", "num_heads")}
     heads, width = conditions["num_heads"], conditions["hidden_size"]
     return {**FAMILIES["llama"], **own, "num_kv_heads": heads, "head_dim": width // heads, "ffn_size": 4 * width}
-
-
-def peak_of_fsdp(conditions):
-    """(name, Predictions) of the moment at which a rank holds most under FSDP2."""
-    found = moments_of(_sizes(conditions), {**conditions, "ranks": conditions["world_size"]})
-    return max(found.items(), key=lambda moment: moment[1].total)
 
 
 PREDICT = {"saved": _saved, "steps": _steps, "flop": _flop, "fsdp": _fsdp}

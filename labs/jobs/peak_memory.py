@@ -18,7 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from labs import paper
 from labs.conditions import PEAK_MEMORY
 from labs.jobs import ranks, textbook, tiny_llama
-from labs.memory_watch import Mountain, Saved
+from labs.memory_watch import Mountain, Saved, allocator_peak
 
 DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
 # the variants of what blocks save: kind of attention, type
@@ -88,7 +88,7 @@ def _namer(conditions):
 
 
 def mountain(variant, conditions, device):
-    """The Mountain of a step of blocks, forward and backward, that are recomputed as the variant says."""
+    """The Mountain of a step of blocks that are recomputed as the variant says, and the allocator's peak of another one."""
     model, data = stack(conditions, device, DTYPES[conditions["precision"]], recompute=STEPS[variant])
     direction = torch.ones_like(data)
 
@@ -97,9 +97,11 @@ def mountain(variant, conditions, device):
 
     step()  # in which libraries take what they keep
     model.zero_grad()
+    allocated = allocator_peak(step, device)
+    model.zero_grad()
     with Mountain(device, [data, direction, *model.parameters()]) as found:
         step()
-    return found
+    return found, allocated
 
 
 def thinned(heights):
@@ -158,15 +160,16 @@ def measure(conditions, device):
         numbers |= {f"{variant}/0/{term}": nbytes for term, nbytes in saved(variant, conditions, device).items()}
     for variant in STEPS if "steps" in parts else ():
         ranks.say(f"{variant}: a step")
-        found = mountain(variant, conditions, device)
-        numbers |= {f"{variant}/0/peak": found.peak, f"{variant}/mountain": thinned(found.heights)}
+        found, allocated = mountain(variant, conditions, device)
+        numbers |= {f"{variant}/peak": found.peak, f"{variant}/peak of the allocator": allocated}
+        numbers[f"{variant}/mountain"] = thinned(found.heights)
     if "flop" in parts:
         ranks.say("counting FLOP")
         numbers |= {f"flop/{part}": ratio for part, ratio in flop(conditions, device).items()}
     if "fsdp" in parts and dist.get_world_size() > 1:
         ranks.say("fsdp: two steps")
         peak, found = fsdp(conditions, device)
-        numbers |= {"fsdp/0/peak": peak, "fsdp/mountain": thinned(found.heights)}
+        numbers |= {"fsdp/peak": peak, "fsdp/mountain": thinned(found.heights)}
     return numbers
 
 
