@@ -15,6 +15,7 @@ from .memory import memory_explorer, sharding_explorer
 from .offload import copies_explorer, drives_explorer, hiding_explorer, offload_explorer
 from .pipeline import pipeline_explorer
 from .plan import Blocks, counter
+from .planner import planner_explorer
 from .precision import loss_scale_explorer, spacing_explorer, update_explorer
 from .sharding import fsdp_peak_explorer, hybrid_explorer, traffic_explorer
 from .stacked_bar import StackedBar
@@ -63,6 +64,7 @@ __all__ = [
     "offload_explorer",
     "overlap_explorer",
     "pipeline_explorer",
+    "planner_explorer",
     "recompute_explorer",
     "ring_blocks_explorer",
     "ring_explorer",

@@ -44,12 +44,16 @@ class Explorer(anywidget.AnyWidget):
         if taken:
             raise InputError(f"{taken[0]!r} is a name every widget already uses; it cannot be a control or a result")
         self.add_traits(
-            _esm=traitlets.Unicode(frontend.module(self.formulas, self.view.kind, self._units(), self._expressions())).tag(sync=True),
+            _esm=traitlets.Unicode(frontend.module(self._written(), self.view.kind, self._units(), self._expressions())).tag(sync=True),
             _css=traitlets.Unicode(frontend.static("explorer.css")).tag(sync=True),
             spec=traitlets.Dict(self._spec()).tag(sync=True),
             **{name: Setting(control).tag(sync=True) for name, control in self.controls.items()},
             **{name: traitlets.Float(None, allow_none=True).tag(sync=True) for name in self.results},
         )
+
+    def _written(self):
+        """Every formula the front end evaluates; a view may have `inner` ones, at values that only it knows."""
+        return {**self.formulas, **{formula.name: formula for formula in getattr(self.view, "inner", ())}}
 
     def _units(self):
         """The units of everything the front end writes or reads."""

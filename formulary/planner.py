@@ -9,37 +9,44 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import sympy as sp
 
+from . import glossary as g
 from . import plan
 from .amounts import write
 from .models import MODEL_PARAMS
 from .quantity import InputError, look_up
 from .units import BYTE, SECOND
 
+
+def _divides(divisor, number):
+    return sp.Eq(sp.Mod(number, divisor), 0)
+
+
 CHOSEN = ("tensor_parallel", "num_stages", "world_size", "stage", "micro_batch", "recomputed")
 STAGES = (0, 1, 2, 3)
 USUAL = {"ranks_per_node": 8, "kernel_efficiency": 0.5, "reserve_bytes": 4 * 10**9, "bytes_per_score": 0}
 
-# what a plan must obey before anything is computed: (short name, the rule over all its values, what is said where it fails)
+# what a plan must obey before anything is computed: (short name, relation over all its values, what is said where it fails)
 RULES = (
-    ("heads", lambda p: p["num_heads"] % p["tensor_parallel"] == 0, "{num_heads} heads do not divide by t = {tensor_parallel}"),
-    ("layers", lambda p: p["num_layers"] % p["num_stages"] == 0, "{num_layers} layers do not divide by P = {num_stages}"),
+    ("heads", _divides(g.tensor_parallel, g.num_heads), "{num_heads} heads do not divide by t = {tensor_parallel}"),
+    ("layers", _divides(g.num_stages, g.num_layers), "{num_layers} layers do not divide by P = {num_stages}"),
     (
         "node",
-        lambda p: p["ranks_per_node"] % p["tensor_parallel"] == 0,
+        _divides(g.tensor_parallel, g.ranks_per_node),
         "t = {tensor_parallel} does not fit into nodes of {ranks_per_node}: its collectives would cross the network",
     ),
     (
         "batch",
-        lambda p: p["global_batch"] % (p["world_size"] * p["micro_batch"]) == 0,
+        _divides(g.world_size * g.micro_batch, g.global_batch),
         "{global_batch} sequences do not divide by {world_size} replicas with {micro_batch} each",
     ),
     (
         "stage",
-        lambda p: p["stage"] <= 1 or p["num_stages"] == 1,
+        sp.Or(g.stage <= 1, g.num_stages <= 1),
         "ZeRO-{stage} would reduce gradients after each of a pipeline's micro-batches: use stage 1 with P = {num_stages}",
     ),
-    ("replicas", lambda p: p["stage"] == 0 or p["world_size"] > 1, "ZeRO-{stage} has nothing to share with a single replica"),
+    ("replicas", sp.Or(g.stage <= 0, g.world_size > 1), "ZeRO-{stage} has nothing to share with a single replica"),
 )
 MEMORY = "memory"
 
@@ -108,17 +115,22 @@ def plans(model, card, network, *, num_gpus, global_batch, seq_length, **given):
     """
     known = {**USUAL, **model, **card, **network, **given, "num_gpus": num_gpus, "global_batch": global_batch, "seq_length": seq_length}
     known = {name: look_up(name).accept(value) for name, value in known.items()}
-    if known["num_gpus"] <= known["ranks_per_node"]:
-        known["bandwidth"] = known["link_bandwidth"]  # replicas of one node need no network
     if "num_params" not in known:
         known["num_params"] = MODEL_PARAMS(**_inputs(MODEL_PARAMS, known))
-    made = [_ruled(known, dict(zip(CHOSEN, values, strict=True))) for values in _choices(known)]
+    return all_plans(known)
+
+
+def all_plans(known):
+    """The same for `known` values of every quantity, in base units."""
+    if known["num_gpus"] <= known["ranks_per_node"]:
+        known = known | {"bandwidth": known["link_bandwidth"]}  # replicas of one node need no network
+    made = [_ruled(known, dict(zip(CHOSEN, values, strict=True))) for values in choices(known)]
     worked = _worked(known, [p for p in made if not p.fault])
     fitting = sorted(_fitting(known, worked), key=lambda p: (bool(p.fault), p.step_time, p.memory_bytes))
     return Plans([*fitting, *(p for p in made if p.fault)])
 
 
-def _choices(known):
+def choices(known):
     """Every division of the cards, with every stage, micro-batch (in doublings) and recomputation."""
     for t, stages in itertools.product(_divisors(known["num_gpus"]), repeat=2):
         if known["num_gpus"] % (t * stages) == 0:
@@ -134,10 +146,18 @@ def _divisors(number):
 def _ruled(known, chosen):
     """The plan, with the first rule that it breaks."""
     values = known | chosen
-    for name, holds, words in RULES:
-        if not holds(values):
+    for (name, _, words), (names, holds) in zip(RULES, _TESTS, strict=True):
+        if not holds(*(values[n] for n in names)):
             return Plan(chosen, name, words.format(**values))
     return Plan(chosen)
+
+
+def _test(relation):
+    names = sorted(map(str, relation.free_symbols))
+    return names, sp.lambdify(names, relation, "math")
+
+
+_TESTS = [_test(relation) for _, relation, _ in RULES]
 
 
 def _worked(known, possible):

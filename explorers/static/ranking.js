@@ -1,0 +1,108 @@
+// Plans ranked: every division of the cards is tried by the planner's rules and formulas, and the fastest are drawn as bars.
+
+const STAGES = [0, 1, 2, 3];
+
+function divisors(number) {
+  return Array.from({ length: number }, (_, i) => i + 1).filter((divisor) => number % divisor === 0);
+}
+
+// Every plan in the planner's order: division of the cards, stage, micro-batch in doublings, recomputation.
+function* everyPlan({ num_gpus, global_batch }) {
+  const parts = divisors(num_gpus);
+  for (const tensor_parallel of parts)
+    for (const num_stages of parts) {
+      if (num_gpus % (tensor_parallel * num_stages)) continue;
+      const world_size = num_gpus / (tensor_parallel * num_stages);
+      const most = Math.max(1, Math.floor(global_batch / world_size));
+      for (const stage of STAGES)
+        for (let micro_batch = 1; micro_batch <= most; micro_batch *= 2)
+          for (const recomputed of [0, 1]) yield { tensor_parallel, num_stages, world_size, stage, micro_batch, recomputed };
+    }
+}
+
+function scene(view, state, evaluate) {
+  const known = state.num_gpus <= state.ranks_per_node ? { ...state, bandwidth: state.link_bandwidth } : state;
+  const room = known.memory_capacity - known.reserve_bytes;
+  const failed = Object.fromEntries(Object.keys(view.fails).map((name) => [name, 0]));
+  const good = [];
+  for (const plan of everyPlan(known)) {
+    const here = { ...known, ...plan };
+    const broken = view.rules.find((name) => !EXPRESSIONS[`rule ${name}`](here));
+    const made = broken ? null : costs(view, here, plan);
+    if (broken) failed[broken] += 1;
+    else if (made.memory > room) failed.memory += 1;
+    else good.push(made);
+  }
+  good.sort((one, other) => one.step - other.step || one.memory - other.memory);
+  for (const name of Object.keys(failed)) if (!failed[name]) delete failed[name];
+  return { best: good.slice(0, view.shown), good: good.length, failed };
+}
+
+function costs(view, here, plan) {
+  here.num_micro_batches = here.global_batch / (here.world_size * here.micro_batch);
+  for (const name of view.times) here[name] = FORMULAS[name](here);
+  const [work, layers, replicas, hidden] = view.times.map((name) => here[name]);
+  const times = [work, layers, Math.max(0, replicas - hidden)];
+  return { label: labelOf(plan), memory: FORMULAS[view.memory](here), step: FORMULAS[view.step](here), times };
+}
+
+function labelOf(plan) {
+  const cut = `t=${plan.tensor_parallel} P=${plan.num_stages} k=${plan.world_size}`;
+  return `${cut} ZeRO-${plan.stage} b=${plan.micro_batch}${plan.recomputed ? " recomputed" : ""}`;
+}
+
+function describe(view, { best, good, failed }) {
+  const time = (value) => write(value, view.units.seconds, 3);
+  const size = (value) => write(value, view.units.bytes, 3);
+  const reasons = Object.entries(failed).map(([name, count]) => `${count} ${view.fails[name]}`);
+  const first = best[0];
+  const works = first
+    ? `${good} plans work. Fastest: ${first.label}, ${time(first.step)} a step, ${size(first.memory)} on the fullest card.`
+    : `No plan works: ${reasons.join(", ")}.`;
+  return {
+    headline: first ? time(first.step) : "no plan works",
+    detail: first ? `${first.label}, ${size(first.memory)} on the fullest card` : "see below why",
+    lamp: { good: Boolean(first), text: first ? `${good} plans work` : "no plan works" },
+    head: ["plan", "step", "fullest card"],
+    rows: [
+      ...best.map((row, i) => ({ cells: [row.label, time(row.step), size(row.memory)], chosen: i === 0 })),
+      ...Object.entries(failed).map(([name, count]) => ({ cells: [view.fails[name], `${count} plans`, ""] })),
+    ],
+    sentence: works,
+  };
+}
+
+function draw(sheet, view, { best }) {
+  const { width, height } = sheet.root.viewBox.baseVal;
+  const box = { left: 14, right: width - 16, top: 30, bottom: height - 26 };
+  if (!best.length) return;
+  const axis = roundAxis(Math.max(...best.map((row) => row.step)));
+  const x = (value) => box.left + ((box.right - box.left) * value) / axis.top;
+  for (let i = 0; i * axis.step <= axis.top * 1.0001; i++) {
+    const at = x(i * axis.step);
+    sheet.draw("line", `grid${i}`, { x1: at, x2: at, y1: box.top, y2: box.bottom, class: i ? "psi-grid" : "psi-axis" });
+    sheet.draw("text", `tick${i}`, { x: at, y: box.bottom + 16, class: "psi-tick", "text-anchor": "middle" }, write(i * axis.step, view.units.seconds, 3));
+  }
+  drawNames(sheet, view, box);
+  const slot = (box.bottom - box.top) / best.length;
+  best.forEach((row, i) => drawPlan(sheet, view, row, i, { y: box.top + slot * i, slot, x }));
+}
+
+function drawNames(sheet, view, box) {
+  view.drawn.forEach((name, i) => {
+    const at = box.left + ((box.right - box.left) * i) / view.drawn.length;
+    sheet.draw("rect", `name swatch${i}`, { x: at, y: 8, width: 10, height: 10, fill: view.palette[i] });
+    sheet.draw("text", `name${i}`, { x: at + 14, y: 17, class: "psi-tick" }, name);
+  });
+}
+
+function drawPlan(sheet, view, row, i, { y, slot, x }) {
+  let before = 0;
+  const tall = Math.min(slot * 0.42, 14);
+  sheet.draw("text", `plan${i}`, { x: x(0) + 4, y: y + slot / 2 - 3, class: i ? "psi-figure" : "psi-figure psi-bold" }, row.label);
+  row.times.forEach((time, k) => {
+    const shape = { x: x(before), y: y + slot / 2 + 1, width: Math.max(0, x(before + time) - x(before)), height: tall, fill: view.palette[k] };
+    sheet.draw("rect", `time${i}.${k}`, { ...shape, class: i ? "psi-part psi-faint" : "psi-part" });
+    before += time;
+  });
+}
