@@ -8,6 +8,7 @@ from .assignment import how
 from .exercise import Text
 
 CHECK = Text(en="Check", zh="检查")
+QUESTION = "application/vnd.sixteen-psi.question+json"  # which question it is, for a page that makes a form of its own of it
 LAYOUT = {"width": "auto", "max_width": "48em"}
 
 
@@ -19,7 +20,8 @@ class Form(widgets.VBox):
         self.question = question
 
     def _repr_mimebundle_(self, **options):
-        return super()._repr_mimebundle_(**options) | {"text/markdown": self.question._repr_markdown_()}
+        named = {"id": self.question.exercise.id, "languages": list(self.question.languages)}
+        return super()._repr_mimebundle_(**options) | {"text/markdown": self.question._repr_markdown_(), QUESTION: named}
 
 
 def form(question):

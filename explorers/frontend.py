@@ -31,6 +31,11 @@ def static(name):
     return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
+def formatting(units):
+    """A script that reads and writes amounts in `units`, for pages that have no explorer's module."""
+    return "\n".join([_tables(units), static("format.js")])
+
+
 def _evaluators(formulas):
     rows = (f"  {name}: ({{ {', '.join(formula.inputs)} }}) => {formula.javascript}," for name, formula in formulas.items())
     return "\n".join(["const FORMULAS = {", *rows, "};"])

@@ -1,13 +1,12 @@
 """A headless Chromium, explorers on bare pages, and one JupyterLab server for all tests that need it."""
 
-from pathlib import Path
-
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from explorers import frontend
 from tests.browser.jupyterlab import Lab
 
-BARE = (Path(__file__).parent / "bare.js").read_text()
+BARE = frontend.static("bare.js")
 # JupyterLab's own values, so that an explorer without JupyterLab can be looked at in either theme
 VARIABLES = ("--jp-ui-font-color1", "--jp-layout-color0", "--jp-layout-color1", "--jp-border-color1")
 THEMES = {"light": ("#000000de", "#fff", "#fff", "#bdbdbd"), "dark": ("#fff", "#111", "#212121", "#616161")}
