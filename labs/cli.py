@@ -7,7 +7,7 @@ import sys
 
 from formulary import InputError, Outcome
 
-from . import LABS, load
+from . import LABS, everything, load
 from .launch import DEVICES, LAUNCHERS, LaunchError
 from .measurement import Measurement, MeasurementError
 
@@ -35,8 +35,11 @@ def _parser():
     _verb(verbs, "list", "name every lab", _list)
     show = _verb(verbs, "show", "a lab's conditions and predictions, before it runs", _show, CONDITIONS)
     run = _verb(verbs, "run", "run a lab and hold what it measures against the predictions", _run, CONDITIONS)
+    show.add_argument("name")
+    which = run.add_mutually_exclusive_group(required=True)
+    which.add_argument("name", nargs="?")
+    which.add_argument("--all", action="store_true", help="every lab in turn, and one table")
     for verb in (show, run):
-        verb.add_argument("name")
         verb.add_argument("--nproc", type=int, help="processes (default: as many as is usual for the lab)")
     run.add_argument("--device", choices=DEVICES, help="cpu, or cuda with one GPU for each process")
     run.add_argument(
@@ -79,11 +82,29 @@ def _show(options):
 
 def _run(options):
     given = options.conditions | ({"device": options.device} if options.device else {})
-    report = load(options.name).run(options.nproc, launcher=options.launcher, timeout=options.timeout, port=options.port, **given)
-    if options.save and report.measurement:
-        print(f"saved {report.measurement.save(options.save)}", file=sys.stderr)
+    how = {"launcher": options.launcher, "timeout": options.timeout, "port": options.port}
+    save = (lambda measurement: print(f"saved {measurement.save(options.save)}", file=sys.stderr)) if options.save else None
+    if options.all:
+        return _run_all(options, given, save, how)
+    report = load(options.name).run(options.nproc, **how, **given)
+    if save and report.measurement:
+        save(report.measurement)
     _print(options, report.as_json(), report)
     return STATUS[report.outcome]
+
+
+def _run_all(options, given, save, how):
+    """A row for each lab as soon as it is done; the status of the worst."""
+    rows = []
+    if not options.json:
+        print(everything.heading(), flush=True)
+    for row in everything.run(LABS, options.nproc, given, save, **how):
+        rows.append(row)
+        if not options.json:
+            print(row, flush=True)
+    if options.json:
+        print(json.dumps([row.as_json() for row in rows], ensure_ascii=False, indent=2))
+    return max(STATUS[row.outcome] for row in rows)
 
 
 def _report(options):

@@ -172,7 +172,7 @@ def _last_said(log_dir):
 
 def progress_line():
     """A function of (seconds, said) that writes one line over and over, in a notebook or a terminal; seconds None clears it."""
-    if "ipykernel" in sys.modules:
+    if _in_notebook():
         from IPython.display import display
 
         handle = display({"text/plain": ""}, raw=True, display_id=True)
@@ -180,6 +180,12 @@ def progress_line():
     if sys.stderr.isatty():
         return lambda seconds, said: print(f"\r{_line(seconds, said):<70}\r", end="", file=sys.stderr, flush=True)
     return lambda seconds, said: None
+
+
+def _in_notebook():
+    """Whether this process is a kernel, and has not merely imported one."""
+    ipython = sys.modules.get("IPython")
+    return hasattr(ipython and ipython.get_ipython(), "kernel")
 
 
 def _line(seconds, said):

@@ -51,3 +51,32 @@ def test_a_condition_without_a_value(capsys):
     with pytest.raises(SystemExit):
         psi.main(["lab", "run", "model_states", "vocab_size"])
     assert "unrecognized arguments: vocab_size" in capsys.readouterr().err
+
+
+def test_every_lab_in_turn(capsys, monkeypatch, tmp_path):
+    """A lab that runs as one process only does so, whatever was asked for."""
+    monkeypatch.setattr("labs.cli.LABS", ("tensor_parallel", "paper_cluster"))
+    assert psi.main(["lab", "run", "--all", "--nproc", "2", "--save", str(tmp_path)]) == 0
+    heading, *rows = capsys.readouterr().out.splitlines()
+    assert heading.split() == ["lab", "processes", "seconds", "outcome"]
+    assert [(row.split()[0], row.split()[1], row.split()[3]) for row in rows] == [
+        ("tensor_parallel", "2", "passed"),
+        ("paper_cluster", "1", "passed"),
+    ]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_one_lab_that_cannot_run_does_not_stop_the_others(capsys, monkeypatch):
+    monkeypatch.setattr("labs.cli.LABS", ("tensor_parallel", "paper_cluster"))
+    words = ["--json", "--device", "cuda", "--nproc", "1000", "hidden_size=1000", "num_heads=1000", "ffn_size=1000", "seq_length=1000"]
+    assert psi.main(["lab", "run", "--all", *words]) == 3
+    broken, passed = json.loads(capsys.readouterr().out)
+    assert broken["outcome"] == "broken" and "needs 1000 GPUs" in broken["reason"]
+    assert passed["lab"] == "paper_cluster" and passed["outcome"] == "passed"
+
+
+@pytest.mark.parametrize("words", [[], ["model_states", "--all"]])
+def test_either_one_lab_or_all(capsys, words):
+    with pytest.raises(SystemExit):
+        psi.main(["lab", "run", *words])
+    assert "name" in capsys.readouterr().err
