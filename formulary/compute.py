@@ -99,6 +99,12 @@ FLOP_PER_TOKEN = define(
     **_PER_TOKEN,
 )
 
+
+def multiplied_params(*, vocab_size, hidden_size, ffn_size, num_layers, **_):
+    """Parameters of a GPT that stand in a product: projections, feed-forward and head, but no embedding, bias or norm."""
+    return num_layers * (4 * hidden_size**2 + 2 * hidden_size * ffn_size) + vocab_size * hidden_size
+
+
 # --- a GPT's step, part by part -----------------------------------------------------------------------------------------
 
 _S, _H = g.seq_length / TOKEN, g.hidden_size

@@ -5,7 +5,18 @@ import importlib
 from formulary import InputError, nearest
 
 # the module of each lab, in the order of the book; each has its LAB
-LABS = ("model_states", "traffic", "peak_memory", "paper_cluster", "pipeline", "tensor_parallel", "qlora", "checkpoint", "numerics")
+LABS = (
+    "model_states",
+    "traffic",
+    "peak_memory",
+    "paper_cluster",
+    "pipeline",
+    "tensor_parallel",
+    "qlora",
+    "checkpoint",
+    "numerics",
+    "throughput",
+)
 
 
 def load(name):
