@@ -74,6 +74,8 @@ def _widths(conditions, precision):
 
 
 def _saved(conditions):
+    if (width := _sizes(conditions)["head_dim"]) == conditions["seq_length"]:
+        raise InputError(f"heads are {width} wide and sequences as long, so that scores and queries look alike; take another seq_length")
     for variant, (stored, precision) in SAVING.items():
         for term, saved in SAVED_LEDGER.parts.items():
             known = {**conditions, **_widths(conditions, precision)}

@@ -9,7 +9,10 @@ from matplotlib.patches import Patch
 from formulary.amounts import unit_named, write
 from formulary.units import BYTE
 
-COLORS = ("#0072b2", "#56b4e9", "#999999", "#009e73", "#e69f00", "#cc79a7", "#d55e00", "#f0e442")
+COLORS = (
+    *("#0072b2", "#56b4e9", "#999999", "#009e73", "#e69f00", "#cc79a7", "#d55e00", "#f0e442"),
+    *("#66aad1", "#a9d6f2", "#c8c8c8", "#66c5ab", "#f0c566", "#e0aecb", "#e69e66", "#f6ee8e"),
+)
 BAR = 0.4  # width of a bar, where the bars of a rank have 1 together
 GAP = 0.8  # between variants
 HEADROOM = 1.05

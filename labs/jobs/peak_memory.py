@@ -72,16 +72,18 @@ def saved(variant, conditions, device):
 
 
 def _namer(conditions):
-    """What to call a tensor that is saved in a module: by its size where that says it, else by the module."""
-    tokens = conditions["micro_batch"] * conditions["seq_length"]
-    rows = tokens * conditions["num_heads"]
-    sizes = {("attend", rows * conditions["seq_length"]): SCORES, ("attend", rows): ROWS, ("norm", tokens): STATISTICS}
+    """What to call a tensor that is saved in a module: by its shape where that says it, else by the module."""
+    length = conditions["seq_length"]
+    tokens = conditions["micro_batch"] * length
 
     def name(place, tensor):
         module = place.partition(".")[2].partition(".")[2]
-        for (part, size), term in sizes.items():
-            if part in module and tensor.numel() == size:
-                return term
+        if "attend" in module and tensor.shape[-2:] == (length, length):
+            return SCORES
+        if "attend" in module and tensor.numel() == tokens * conditions["num_heads"]:
+            return ROWS
+        if "norm" in module and tensor.numel() == tokens:
+            return STATISTICS
         return TERMS.get(module, OTHER) if tensor.numel() >= tokens else OTHER
 
     return name
