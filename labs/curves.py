@@ -24,7 +24,7 @@ def mountains(report):
     axes.set_xlabel("share of the step's operations")
     axes.set_ylabel(f"{unit} held beyond what was there before")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8)
+    figure.legend(loc="outside right upper", frameon=False, fontsize=8)
     return figure
 
 

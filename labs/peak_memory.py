@@ -1,5 +1,6 @@
 """Lab: what blocks save for the backward pass, term by term, and what a step holds at most, with and without recomputation."""
 
+import sys
 from itertools import product
 
 from formulary import InputError, formula, nearest
@@ -20,7 +21,8 @@ STATISTICS = {"cpu": WIDTHS, "cuda": dict.fromkeys(WIDTHS, 4)}
 # a GPU's allocator rounds up, and counts what kernels take for themselves; on a CPU tensors are all there is
 ALLOWANCE = {"cpu": 0.0, "cuda": 0.1}
 INSIDE_OPERATIONS = 0.1  # what an operation takes for itself and gives back before it returns, on a CPU too
-SAVING = {"standard": (True, "bf16"), "fused": (False, "bf16"), "standard_fp32": (True, "fp32"), "fused_fp32": (False, "fp32")}
+ROUNDING = 4 * sys.float_info.epsilon
+SAVING = {"standard": (True, "bf16"), "fused": (False, "bf16"), "fp32": (True, "fp32"), "fused_fp32": (False, "fp32")}
 ON_PAPER = {"stored": "activation_bytes", "selective": "linear_activation_bytes", "full": "full_recompute_peak_bytes"}
 
 FP32 = Difference("fp32", "The paper counts 16-bit activations. In fp32 each takes twice as much, but for the masks, which take a byte.")
@@ -121,9 +123,9 @@ def _flop(conditions):
     whole = estimate(growth, recomputed_share=1)
     share = formula("early_stop_share")(seq_length=conditions["seq_length"], hidden_size=conditions["hidden_size"])
     yield Prediction(
-        "to the last tensor needed", estimate(growth, recomputed_share=share), "flop", differences=(EARLY.at(whole),), within=1e-12
+        "to the last tensor needed", estimate(growth, recomputed_share=share), "flop", differences=(EARLY.at(whole),), within=ROUNDING
     )
-    yield Prediction("to the end", whole, "flop", within=1e-12)
+    yield Prediction("to the end", whole, "flop", within=ROUNDING)
 
 
 def _fsdp(conditions):

@@ -25,7 +25,7 @@ DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
 SAVING = {
     "standard": ("standard", "bf16"),
     "fused": ("fused", "bf16"),
-    "standard_fp32": ("standard", "fp32"),
+    "fp32": ("standard", "fp32"),
     "fused_fp32": ("fused", "fp32"),
 }
 # the variants of a step: how its blocks are recomputed

@@ -2,11 +2,11 @@
 # # Lab: how long does a pipeline idle, and what does it keep alive?
 #
 # After this lab you can decide, for a number of stages and micro-batches, which schedule to take: how large a share of the time
-# its stages idle, how many micro-batches each must keep the activations of, and what a real library adds to either. It takes
-# 30 minutes; a run takes about a minute, on a laptop, without a GPU.
+# its stages idle, how many micro-batches each must keep the activations of, and what a real library adds to either. It takes 30
+# minutes; a run takes about a minute, on a laptop, without a GPU.
 #
-# You predict first. Then PyTorch's own schedules are laid out as tables and replayed, real processes run them, and both are held
-# against the formulas.
+# You predict first. Then PyTorch's own schedules are laid out as tables and replayed, real processes run them, and both are
+# held against the formulas.
 
 # %%
 # In Colab this fetches the book and installs only what is missing; elsewhere it does nothing.
@@ -40,10 +40,10 @@ from labs.schedules import as_torch_has_it
 # - **interleaved**: the same with several chunks of the model on each process.
 # - **zero_bubble**: that again with backward in two halves, of which only the first is waited for.
 #
-# What a stage computes is beside the point, so it sleeps: a forward pass takes one slot, a backward pass two, each of its halves
-# one. Everything else is real: the schedules, the messages, autograd. Each process writes down when it does what, and
-# counts of how many micro-batches autograd holds tensors at once. The script is
-# [`labs/jobs/pipeline.py`](../jobs/pipeline.py), and these are its conditions:
+# What a stage computes is beside the point, so it sleeps: a forward pass takes one slot, a backward pass two, each of its
+# halves one. Everything else is real: the schedules, the messages, autograd. Each process writes down when it does what, and
+# counts of how many micro-batches autograd holds tensors at once. The script is [`labs/jobs/pipeline.py`](../jobs/pipeline.py),
+# and these are its conditions:
 
 # %%
 num_processes = 4
@@ -53,9 +53,9 @@ conditions
 # %% [markdown]
 # ## Your prediction
 #
-# Which share of the time do processes idle under each schedule, and how many micro-batches does **rank 0** keep alive at most? (Where a
-# process has several chunks, a micro-batch counts once for each chunk that it is alive in.) Write numbers, a share
-# as a number below 1, and run the cell. Leave `None` where you would rather not guess.
+# Which share of the time do processes idle under each schedule, and how many micro-batches does **rank 0** keep alive at most?
+# (Where a process has several chunks, a micro-batch counts once for each chunk that it is alive in.) Write numbers, a share as
+# a number below 1, and run the cell. Leave `None` where you would rather not guess.
 
 # %%
 my_prediction = {
@@ -91,7 +91,8 @@ formula("interleaved_bubble")
 formula("interleaved_zero_bubble")
 
 # %% [markdown]
-# What is kept alive is where they differ most. GPipe keeps every micro-batch. 1F1B keeps what is on its way to the last stage and back:
+# What is kept alive is where they differ most. GPipe keeps every micro-batch. 1F1B keeps what is on its way to the last stage
+# and back:
 
 # %%
 formula("in_flight")
@@ -111,28 +112,30 @@ lab.predictions(num_processes)
 # %% [markdown]
 # ## The tables, replayed
 #
-# PyTorch lays each schedule out as a table before it runs: for each process, what it does and in which order. A table says nothing of
-# *when*. That follows once each operation has a length: a process takes up the next one when it is free and what it needs is
-# there. This is all that a simulator of pipelines has to know, and messages take no time in it.
+# PyTorch lays each schedule out as a table before it runs: for each process, what it does and in which order. A table says
+# nothing of *when*. That follows once each operation has a length: a process takes up the next one when it is free and what it
+# needs is there. This is all that a simulator of pipelines has to know, and messages take no time in it.
 
 # %%
 micro_batches = conditions["num_micro_batches"]
 gantt(*((name, replayed(name, num_processes, micro_batches)) for name in ("gpipe", "1f1b", "interleaved", "zero_bubble")))
 
 # %% [markdown]
-# Tables can be wrong. This is the last row of 1F1B as this version of PyTorch hands it out. What is the matter with it, and what would a
-# simulator do?
+# Tables can be wrong. This is the last row of 1F1B as this version of PyTorch hands it out. What is the matter with it, and
+# what would a simulator do?
 
 # %%
 [str(operation) for operation in as_torch_has_it("1f1b", num_processes, num_processes, 1)[-1]][:4]
 
 # %% [markdown]
-# Its forward passes are counted from one, so that the first backward pass waits for a forward pass that is never made: all processes wait
-# for each other. What PyTorch *runs* is right, as the run below shows. The lab puts the row right before it replays it.
+# Its forward passes are counted from one, so that the first backward pass waits for a forward pass that is never made: all
+# processes wait for each other. What PyTorch *runs* is right, as the run below shows. The lab puts the row right before it
+# replays it.
 #
 # ## The run
 #
-# Now real processes. The clock's bubble may be off by a few percentage points: messages take time, a machine does other things too.
+# Now real processes. The clock's bubble may be off by a few percentage points: messages take time, a machine does other things
+# too.
 
 # %%
 report = lab.run(num_processes)
@@ -162,8 +165,8 @@ lab.report(kept("pipeline-4"))
 # %% [markdown]
 # ## The differences, by name
 #
-# Explain in your own words what leads from GPipe to each of the other schedules. Name the differences as the report does; a reader who
-# marks it looks for the reasons in the last column.
+# Explain in your own words what leads from GPipe to each of the other schedules. Name the differences as the report does; a
+# reader who marks it looks for the reasons in the last column.
 
 # %%
 my_explanation = ""
@@ -172,21 +175,24 @@ my_explanation = ""
 report.explained(my_explanation)
 
 # %% [markdown]
-# **backward early** does not touch the bubble, which is the same to the last digit. It is all about memory, and the more micro-batches
-# there are, the more: GPipe's count grows with them, that of 1F1B stops at the number of stages.
+# **backward early** does not touch the bubble, which is the same to the last digit. It is all about memory, and the more
+# micro-batches there are, the more: GPipe's count grows with them, that of 1F1B stops at the number of stages.
 #
-# **shorter fill** costs messages, since a micro-batch changes processes after every chunk, and **chunks** costs memory: the first
-# process keeps more pieces alive than it has micro-batches. Each is a piece of a chunk, so divide by the chunks before you compare.
+# **shorter fill** costs messages, since a micro-batch changes processes after every chunk, and **chunks** costs memory: the
+# first process keeps more pieces alive than it has micro-batches. Each is a piece of a chunk, so divide by the chunks before
+# you compare.
 #
-# **filled with weight gradients** keeps a micro-batch alive until both halves of its backward pass are done. That every process now keeps
-# equally much is the same trade: the later ones put off more.
+# **filled with weight gradients** keeps a micro-batch alive until both halves of its backward pass are done. That every process
+# now keeps equally much is the same trade: the later ones put off more.
 #
-# **The clock.** What remains between table and clock has no formula here: messages, Python between two operations, a process that is woken
-# late. It is a time for each operation, not a share, so it weighs the more the shorter the slots are. Try `slot_ms` of a few milliseconds.
+# **The clock.** What remains between table and clock has no formula here: messages, Python between two operations, a process
+# that is woken late. It is a time for each operation, not a share, so it weighs the more the shorter the slots are. Try
+# `slot_ms` of a few milliseconds.
 #
-# One thing the job had to avoid. The first stage's input is data and needs no gradient, so autograd skips that half of its backward
-# pass, and a stage that "takes two slots" takes one. The stages have a parameter before their work for that reason alone. Even so, when
-# backward is in halves PyTorch's first stage does both of them with the weights: find the place in the picture.
+# One thing the job had to avoid. The first stage's input is data and needs no gradient, so autograd skips that half of its
+# backward pass, and a stage that "takes two slots" takes one. The stages have a parameter before their work for that reason
+# alone. Even so, when backward is in halves PyTorch's first stage does both of them with the weights: find the place in the
+# picture.
 #
 # On GPUs the same script runs with `lab.run(…, device="cuda")`, one GPU for each process. GPU figures: not yet measured.
 
