@@ -203,9 +203,16 @@ def numbers_of(taken, folders, conditions):
     return numbers | seconds(folders.values())
 
 
+def repeatable():
+    """Let the same run give the same bits on a GPU too, where sums are otherwise added up in whatever order is fastest."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+    torch.use_deterministic_algorithms(True)
+
+
 def main():
     started = time.monotonic()
     conditions = ranks.read_conditions(CHECKPOINT, sys.argv[1:])
+    repeatable()
     home = Path(os.environ.get("JOB_FOLDER", ".")) / "checkpoints"
     with ranks.together(conditions["device"]) as device:
         taken = runs(conditions, dist.get_world_size())

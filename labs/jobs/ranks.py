@@ -49,8 +49,11 @@ def together(device):
 def _of_this_attempt(store):
     """A corner of the store for this start of the job.
 
-    When torchrun starts a job again, its agent keeps the store, and gloo would find the addresses of dead ranks in it.
+    When torchrun starts a job again, its agent keeps the store, and gloo would find the addresses of dead ranks in it. On several
+    machines each agent counts its own restarts, so that the count names no place where all would meet: there the store stays whole.
     """
+    if os.environ.get("GROUP_WORLD_SIZE", "1") != "1":
+        return store
     return dist.PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
 
 

@@ -4,12 +4,14 @@ import random
 from dataclasses import replace
 
 import pytest
+import torch.distributed as dist
 
 from formulary import InputError, Outcome, formula
 from formulary.memory import STATE_LEDGER
 from labs import load
 from labs.checkpoint import timeline
 from labs.interruptions import kills, runs
+from labs.jobs import ranks
 from labs.measurement import kept
 
 LAB = load("checkpoint")
@@ -69,6 +71,18 @@ def test_through_torchrun_which_keeps_its_store_between_attempts():
     found = LAB.run(2, launcher="torchrun", timeout=120, kills=1, steps=4, every=2)
     assert found.outcome is Outcome.PASSED, found.reason
     assert found.command.startswith("torchrun --nproc-per-node 2 --max-restarts 1 ")
+
+
+def test_each_start_of_a_job_has_its_own_corner_of_the_store(monkeypatch):
+    """But on several machines, where each agent counts its own restarts."""
+    store = dist.HashStore()
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "0")
+    ranks._of_this_attempt(store).set("address of rank 1", "dead")
+    assert ranks._of_this_attempt(store).check(["address of rank 1"])
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    assert not ranks._of_this_attempt(store).check(["address of rank 1"])
+    monkeypatch.setenv("GROUP_WORLD_SIZE", "2")
+    assert ranks._of_this_attempt(store) is store
 
 
 def test_more_deaths_than_starts_are_a_broken_verdict():
