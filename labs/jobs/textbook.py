@@ -5,6 +5,7 @@ from functools import partial
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
 
 DROPPED = 0.1
@@ -35,13 +36,14 @@ class Scores(nn.Module):
 
 
 class Fused(nn.Module):
-    """Attention in one kernel. Shapes as Scores."""
+    """Attention in one kernel, in flash's where there is one for the type. Shapes as Scores."""
 
     def __init__(self, dropped):
         super().__init__()
 
     def forward(self, query, key, value):
-        return F.scaled_dot_product_attention(query, key, value)
+        with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]):
+            return F.scaled_dot_product_attention(query, key, value)
 
 
 ATTENTION = {"standard": Scores, "fused": Fused}
