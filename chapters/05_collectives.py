@@ -25,7 +25,7 @@ import torch
 from IPython.display import display
 
 from autograder import ask
-from explorers import bucket_explorer, message_explorer, ring_explorer
+from explorers import bucket_explorer, message_explorer, ring_blocks_explorer, ring_explorer
 from explorers.table import Table
 from formulary import Claim, judge
 from formulary.amounts import read
@@ -70,8 +70,8 @@ Claim("{message_bytes} of half-precision gradients, in {num_tensors} tensors.")(
 # into larger messages first. Somebody else wants a network of twice the bandwidth. Who is right depends on one comparison that
 # you can make on paper, and by the end of this chapter you will have made it.
 #
-# The network, for one card in one direction, and what passes before a message's first byte arrives: its *latency*. Bandwidth
-# is the maker's figure. The latency is an assumption of ours, of the order that is measured in practice; measure yours.
+# The network, for one card in one direction, and what passes before a message's first byte arrives: its *latency*. Bandwidth is
+# the maker's figure. The latency is an assumption of ours, of the order that is measured in practice; measure yours.
 
 # %%
 network = NETWORKS["InfiniBand NDR"]
@@ -96,7 +96,8 @@ guess and judge(ALL_REDUCE.quantity.accept(guess), ALL_REDUCE(**eight), unit=BYT
 # %% [markdown]
 # ## Passing plates round a table
 #
-# A *collective* is an operation that a group of processes performs together; each process is a *rank*. Three of them matter most:
+# A *collective* is an operation that a group of processes performs together; each process is a *rank*. Three of them matter
+# most:
 #
 # - **reduce-scatter**: every rank brings a whole tensor, and leaves with one slice of the sum of them all;
 # - **all-gather**: every rank brings a slice, and leaves with the whole;
@@ -153,14 +154,21 @@ for number, _ in reduce_scatter(letters):
     display(seen(f"after round {number}", letters))
 
 # %% [markdown]
-# Follow one block down the rounds: it collects one letter at each seat it passes. In the last table every rank holds one
-# block with all letters, each rank another one.
+# Follow one block down the rounds: it collects one letter at each seat it passes. In the last table every rank holds one block
+# with all letters, each rank another one.
 #
 # The second half hands the finished blocks round. It is the same motion, except that what arrives *replaces* what was there:
 
 # %%
 for number, _ in all_gather(letters):
     display(seen(f"after round {number} of the all-gather", letters))
+
+# %% [markdown]
+# The same for as many ranks as you like, with the number of contributions in each block. Before you press play: on a ring of
+# twice as many ranks, how many rounds does it take until everything is complete?
+
+# %%
+ring_blocks_explorer(world_size=8)
 
 # %% [markdown]
 # ## How many bytes is that?
@@ -296,8 +304,8 @@ guess and judge(read(guess), share, within=0.5)
 # %% [markdown]
 # ## Explore: the bend
 #
-# On both axes a step is a factor. To the left the curves are flat: there you pay for starting, and a message of nothing
-# costs as much as one of some kilobytes. To the right they rise in proportion.
+# On both axes a step is a factor. To the left the curves are flat: there you pay for starting, and a message of nothing costs
+# as much as one of some kilobytes. To the right they rise in proportion.
 #
 # 1. Find the bend of the ring for eight ranks, and for many. How does it move?
 # 2. To the left of the bend another algorithm is faster. Which, and by what factor on many ranks?
@@ -316,9 +324,9 @@ message_explorer(**eight, **link)
 HALVING_TIME.derivation
 
 # %% [markdown]
-# **A tree** sends whole messages towards one rank and back again. Few rounds, but each of them with all bytes. Libraries cut the
-# message into pieces that follow each other through the tree, and so get most of both. NCCL, the library that NVIDIA's cards
-# use, chooses between rings and trees by the size of the message and the number of ranks.
+# **A tree** sends whole messages towards one rank and back again. Few rounds, but each of them with all bytes. Libraries cut
+# the message into pieces that follow each other through the tree, and so get most of both. NCCL, the library that NVIDIA's
+# cards use, chooses between rings and trees by the size of the message and the number of ranks.
 
 # %%
 TREE_TIME.derivation
@@ -341,8 +349,8 @@ nodes = {"ranks_per_node": 8, "num_nodes": 8, **gradients}
 HIERARCHICAL_LEDGER.at(**nodes)
 
 # %% [markdown]
-# The total is what one ring of all ranks would send. But only this part of it is slow, and with one network card to each GPU all
-# of them carry it at once:
+# The total is what one ring of all ranks would send. But only this part of it is slow, and with one network card to each GPU
+# all of them carry it at once:
 
 # %%
 INTER_NODE.derivation
@@ -366,8 +374,8 @@ bucket_explorer(**many, **gradients, num_buckets=tensors)
 # %% [markdown]
 # ## What a benchmark tells you
 #
-# `nccl-tests` and its like report two figures. The *algorithm bandwidth* is the message over the time it took. It depends on the
-# collective and on $k$, so you cannot hold it against a datasheet:
+# `nccl-tests` and its like report two figures. The *algorithm bandwidth* is the message over the time it took. It depends on
+# the collective and on $k$, so you cannot hold it against a datasheet:
 
 # %%
 ALGORITHM_BANDWIDTH
@@ -430,8 +438,8 @@ ask("E000-LQ02").form()
 # %% [markdown]
 # ## What people get wrong
 #
-# **"A ring sends twice the lower bound."** It meets the bound that holds for ranks that do the adding. Only against a switch that
-# adds is it twice as much:
+# **"A ring sends twice the lower bound."** It meets the bound that holds for ranks that do the adding. Only against a switch
+# that adds is it twice as much:
 
 # %%
 bound = Claim("Ring {ring_all_reduce_bytes}; least if ranks add {all_reduce_min_bytes}; if a switch adds {switch_all_reduce_bytes}.")
@@ -459,8 +467,8 @@ display(*(waiting(message_bytes=0, world_size=ranks, **link) for ranks in (8, 64
 #
 # ## What else is said about this
 #
-# Claims in circulation about this chapter's subject, with the figure as it is told and the figure as it computes. First the wrong
-# ones, then those that are true if one rounds:
+# Claims in circulation about this chapter's subject, with the figure as it is told and the figure as it computes. First the
+# wrong ones, then those that are true if one rounds:
 
 # %%
 claims(chapter=5, verdict="wrong")
