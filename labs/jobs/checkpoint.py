@@ -96,6 +96,15 @@ class Trainer:
 # --- what is written down between starts --------------------------------------------------------------------------------
 
 
+def claim(home, conditions):
+    """Make `home` this job's own. Raises SystemExit if a job under other conditions left something there."""
+    home.mkdir(parents=True, exist_ok=True)
+    mine, path = json.dumps({**conditions, "world_size": dist.get_world_size()}), home / "conditions.json"
+    if path.exists() and path.read_text() != mine:
+        raise SystemExit(f"{home} holds what a job under other conditions left there; remove it, or name another place in JOB_FOLDER")
+    path.write_text(mine)
+
+
 def newest(folder):
     """The path of the last complete checkpoint in `folder`, or None. Its metadata are written last."""
     return max((path.parent for path in folder.glob("*/.metadata")), default=None)
@@ -216,6 +225,8 @@ def main():
     home = Path(os.environ.get("JOB_FOLDER", ".")) / "checkpoints"
     with ranks.together(conditions["device"]) as device:
         taken = runs(conditions, dist.get_world_size())
+        if dist.get_rank() == 0:
+            claim(home, conditions)
         folders = {run.name: home / run.name.replace(" ", "_") for run in taken}
         for run in taken:
             folders[run.name].mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,9 @@
 """Ranks that are killed, and checkpoints taken up by other numbers of ranks: real processes, real signals, losses bit by bit."""
 
+import os
 import random
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -12,6 +15,7 @@ from labs import load
 from labs.checkpoint import timeline
 from labs.interruptions import kills, runs
 from labs.jobs import ranks
+from labs.launch import HOST, ROOT, free_port
 from labs.measurement import kept
 
 LAB = load("checkpoint")
@@ -121,3 +125,19 @@ def test_ten_kills_were_survived():
     deaths = kills(found.conditions, found.conditions["world_size"])
     assert [rank for rank, _ in deaths] == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1] and len({step for _, step in deaths}) > 5
     assert set(measured(found, "losses alike to the bit")) == {f"kill {number}" for number in range(1, 11)}
+
+
+def test_what_another_job_left_is_not_taken_up(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints/conditions.json").write_text("{}")
+    alone = {
+        "RANK": "0",
+        "LOCAL_RANK": "0",
+        "WORLD_SIZE": "1",
+        "MASTER_ADDR": HOST,
+        "MASTER_PORT": str(free_port()),
+        "PYTHONPATH": str(ROOT),
+    }
+    env = {**os.environ, **alone, "JOB_FOLDER": str(tmp_path)}
+    ran = subprocess.run([sys.executable, LAB.script], env=env, capture_output=True, text=True)
+    assert ran.returncode == 1 and "holds what a job under other conditions left there" in ran.stderr
