@@ -14,6 +14,7 @@ import sympy as sp
 from . import glossary as g
 from . import plan
 from .amounts import write
+from .claim import Statement
 from .models import MODEL_PARAMS
 from .quantity import InputError, look_up
 from .units import BYTE, SECOND
@@ -69,6 +70,11 @@ class Plan:
     def step_time(self):
         return self.times["step"]
 
+    def _repr_markdown_(self):
+        memory = [f"| {name} | {write(value, BYTE, 3)} |" for name, value in self.memory.items()]
+        times = [f"| {name} | {write(value, SECOND, 3)} |" for name, value in self.times.items()]
+        return "\n".join([f"| {self} | |", "|---|--:|", *memory, *times, *([f"| *{self.why}* | |"] if self.why else [])])
+
     def __str__(self):
         c = self.chosen
         words = [f"t={c['tensor_parallel']}", f"P={c['num_stages']}", f"k={c['world_size']}", f"ZeRO-{c['stage']}", f"b={c['micro_batch']}"]
@@ -89,6 +95,15 @@ class Plans(tuple):
     def faults(self):
         """{short name of a rule: how many plans break it first}."""
         return Counter(plan.fault for plan in self if plan.fault)
+
+    def place(self, plan):
+        """Where a plan that works stands among them, as a sentence."""
+        slower = plan.step_time / self.good[0].step_time - 1
+        return Statement(f"{plan}: place {self.good.index(plan) + 1} of {len(self.good)}, {slower:.1%} slower than the fastest.")
+
+    def leaving(self, free_share, memory_capacity):
+        """Those that work and leave this share of a card free."""
+        return Plans(plan for plan in self.good if plan.memory_bytes <= (1 - free_share) * memory_capacity)
 
     def find(self, **chosen):
         """The plan with exactly these choices. Raises InputError if there is none among them."""
