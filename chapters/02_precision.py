@@ -22,7 +22,7 @@ import torch
 from matplotlib import pyplot as plt
 
 from autograder import ask
-from explorers import loss_scale_explorer, spacing_explorer, update_explorer
+from explorers import bits_explorer, loss_scale_explorer, spacing_explorer, update_explorer
 from explorers.table import Table
 from formulary import Claim, amounts, judge
 from formulary.claims import claims
@@ -131,6 +131,31 @@ NUMBER_FORMAT
 columns = [LARGEST_FLOAT, SMALLEST_NORMAL, SMALLEST_SUBNORMAL, MACHINE_EPSILON, UNIT_ROUNDOFF]
 rows = [[title, *(made.amount(**bits.only(made)) for made in columns)] for title, bits in FORMATS.items()]
 Table("What a format reaches", ["format", "largest", "smallest normal", "smallest", "step above one", "rounding error"], rows)
+
+# %% [markdown]
+# ## A number, bit by bit
+#
+# One tenth is a harmless number that no binary format can hold: its expansion never ends, so what is stored is a
+# neighbour.
+#
+# **Guess first.** How many of the first digits of one tenth does bf16 get right? A whole number in place of `None`.
+# Then look.
+
+# %%
+guess = None
+
+nearest = torch.tensor(0.1, dtype=torch.bfloat16).item()
+right = next(digits for digits in range(1, 9) if round(nearest, digits + 1) != 0.1)
+guess and judge(guess, right, within=0)
+
+# %%
+bits_explorer(number=0.1)
+
+# %% [markdown]
+# 1. Double the number. Which bits change, and which stay? Why do the mantissas of all formats agree as far as they go?
+# 2. Type a number that bf16 can hold and fp16 cannot. Which row gives up first as the number grows, which as it
+#    shrinks?
+# 3. Find a number that all five formats hold exactly.
 
 # %% [markdown]
 # ## Do real numbers agree?

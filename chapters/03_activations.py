@@ -29,8 +29,8 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 from autograder import ask
-from explorers import activation_explorer, recompute_explorer
-from formulary import Claim, judge
+from explorers import activation_explorer, mountain_explorer, recompute_explorer
+from formulary import Claim, amounts, judge
 from formulary.attention import (
     ACTIVATION,
     ACTIVATION_LEDGER,
@@ -46,6 +46,7 @@ from formulary.attention import (
     RECOMPUTE_GROWTH,
     SCORE_ACTIVATION,
     SCORE_SHARE,
+    SEGMENTED_PEAK,
     SELECTIVE_OVERHEAD,
     SWIGLU_ACTIVATION,
     UNIT_COST_SEGMENTS,
@@ -380,6 +381,29 @@ saving = Claim(
     peak=FULL_RECOMPUTE_PEAK.under("flash_attention"),
 )
 saving(**gpt3, **one_sequence)
+
+# %% [markdown]
+# ## Explore
+#
+# The mountain of a whole model, drawn by the same rules and counted in the picture.
+#
+# **Guess first.** LLaMA's smallest model keeps only the inputs of eight segments of four layers, and attention stores
+# its scores. Which share of the summit is left? A number with its percent sign, in quotes.
+
+# %%
+guess = None
+
+one = {"micro_batch": 1, "seq_length": "2048"}
+left = np.divide(SEGMENTED_PEAK(num_segments=8, **shape, **one), ACTIVATION(**shape, **one))
+guess and judge(amounts.read(guess), float(left), within=0.1)
+
+# %%
+mountain_explorer(recompute="segments")
+
+# %% [markdown]
+# 1. Let forward leave everything. At which moment is the summit, and what does the card do then?
+# 2. With segments: what are the teeth, what is the ridge below them, and why does the ridge fall from left to right?
+# 3. Raise the number of segments from one to as many as there are layers. Where is the summit lowest?
 
 # %% [markdown]
 # ## What it costs

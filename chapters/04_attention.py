@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from autograder import ask
-from explorers import access_explorer, intensity_explorer
+from explorers import access_explorer, intensity_explorer, tiles_explorer
 from formulary import Claim, judge
 from formulary.attention import (
     ACCESS_SAVING,
@@ -218,6 +218,19 @@ judge(moved_plain, STANDARD_ACCESSES(**small), within=0)
 
 # %%
 judge(moved_clever, FLASH_ACCESSES(sram_elements="4096", **small), within=0)
+
+# %% [markdown]
+# ## Explore
+#
+# The score matrix, tile by tile, in the order of the loops above. Press play.
+#
+# 1. Which tiles share their keys, and which their queries? Which of the two is fetched again and again?
+# 2. Make the on-chip memory larger. What happens to the tiles, and what to the accesses? Why only nearly half as many
+#    for twice the memory?
+# 3. Double the width of a head. Two things grow: which?
+
+# %%
+tiles_explorer()
 
 # %% [markdown]
 # ## The order, and a famous misprint
