@@ -11,12 +11,12 @@
 # %% [markdown]
 # # 7 · ZeRO, FSDP and hybrid sharding
 #
-# **What you will be able to decide.** What to shard, over which cards, and what the saving costs in traffic: a ZeRO stage or
-# an FSDP strategy, chosen by an inequality and not by its name.
+# **What you will be able to decide.** What to shard, over which cards, and what the saving costs in traffic: a ZeRO stage or an
+# FSDP strategy, chosen by an inequality and not by its name.
 #
 # **How long it takes.** About 60 minutes, without a GPU. Every number below is computed as the notebook runs. It helps to have
-# read chapter 1 (the ledger of model states) and to know from chapter 5 what the collectives do; what is needed of them is
-# said again here.
+# read chapter 1 (the ledger of model states) and to know from chapter 5 what the collectives do; what is needed of them is said
+# again here.
 
 # %%
 from collections import Counter, deque
@@ -26,7 +26,7 @@ import torch
 from IPython.display import display
 
 from autograder import ask
-from explorers import fsdp_peak_explorer, hybrid_explorer, memory_explorer, sharding_explorer, traffic_explorer
+from explorers import fsdp_peak_explorer, gather_explorer, hybrid_explorer, memory_explorer, sharding_explorer, traffic_explorer
 from explorers.sharding import UNITS
 from formulary import Claim, judge
 from formulary.attention import KEPT_INPUT, SWIGLU_ACTIVATION
@@ -95,8 +95,8 @@ guess and judge(ZERO_TRAFFIC_RATIO.quantity.accept(guess), ratio, within=0.02, m
 #
 # Picture a street in which every household owns the same complete set of tools. That is *data parallelism*: every rank (one
 # process with one card) keeps the whole model, computes gradients on its own part of the batch, and the ranks average these
-# gradients, after which all of them make the same update. Nothing is wrong with it, except that most sheds are full of
-# things used once a month.
+# gradients, after which all of them make the same update. Nothing is wrong with it, except that most sheds are full of things
+# used once a month.
 #
 # ZeRO turns the street into a tool library, in three stages, the most rarely used things first:
 #
@@ -132,9 +132,9 @@ ZERO_LEDGER.at(**both_nodes, stage=3)
 # %% [markdown]
 # ## Do real tensors agree?
 #
-# Does dividing the optimizer really change nothing? Here is one Adam step on the whole, and the same step on slices, each
-# with an optimizer of its own that has seen only its slice. The slices, laid end to end again, must be the same numbers to
-# the last bit, and one slice's states must be one $k$-th of the bytes.
+# Does dividing the optimizer really change nothing? Here is one Adam step on the whole, and the same step on slices, each with
+# an optimizer of its own that has seen only its slice. The slices, laid end to end again, must be the same numbers to the last
+# bit, and one slice's states must be one $k$-th of the bytes.
 
 
 # %% tags=["definition"]
@@ -182,17 +182,18 @@ sharding_explorer(**both_nodes, stage=3, memory_capacity=card["memory_capacity"]
 #
 # Two *collectives* (operations that all ranks perform together) are all we need. In an **all-gather** every rank contributes
 # its slice and ends with the whole. In a **reduce-scatter** every rank contributes a whole, and ends with one slice of the sum.
-# On a ring, either one makes every rank send nearly the whole message once: call that one *pass*. And an **all-reduce**,
-# which leaves the whole sum on every rank, is one after the other: two passes. Chapter 5 derives this.
+# On a ring, either one makes every rank send nearly the whole message once: call that one *pass*. And an **all-reduce**, which
+# leaves the whole sum on every rank, is one after the other: two passes. Chapter 5 derives this.
 #
-# So traffic is a matter of counting passes. How often does a step put together all weights?
+# So traffic is a matter of counting passes. How often does a step put together all weights? ($z$ is the stage, $K$ the number
+# of *micro-batches* of a step: the pieces into which a batch is cut when it is too large to be computed at once, with their
+# gradients added up, or *accumulated*, before the update.)
 
 # %%
 WEIGHT_GATHERS.derivation
 
 # %% [markdown]
-# And how often does a pass go over all gradients? $K$ counts the *micro-batches* of a step: the pieces into which a batch is
-# cut when it is too large to be computed at once, with their gradients added up (accumulated) before the update.
+# And how often does a pass go over all gradients?
 
 # %%
 GRAD_PASSES.derivation
@@ -207,7 +208,7 @@ ZERO_TRAFFIC.derivation.given(stage=3)
 # and over what plain data parallelism sends, parameters and ranks cancel:
 
 # %%
-ZERO_TRAFFIC_RATIO.derivation.given(stage=3, **ZERO_TRAFFIC_RATIO.defaults)
+ZERO_TRAFFIC_RATIO.derivation.given(stage=3)
 
 # %% [markdown]
 # With one micro-batch a step, in bytes that one rank sends:
@@ -302,8 +303,8 @@ for stage in range(4):
 #
 # Look at the last two amounts: with several micro-batches in a step, stages 2 and 3 fall far behind. Before you read on:
 #
-# **Guess first.** The model of the decision on one node, under stage 2 and with eight micro-batches accumulated: how many
-# bytes does a rank send in a step?
+# **Guess first.** The model of the decision on one node, under stage 2 and with eight micro-batches accumulated: how many bytes
+# does a rank send in a step?
 
 # %%
 guess = None
@@ -314,16 +315,16 @@ hints = {"as DDP": "that is one reduce-scatter for the whole step; a rank that k
 guess and judge(ZERO_TRAFFIC.quantity.accept(guess), accumulated, unit=BYTE, within=0.05, mistakes=slips, hints=hints)
 
 # %% [markdown]
-# Stage 2 keeps one slice of the gradients. There is no room to add up whole gradients over the micro-batches, so each of
-# them has to be reduced at once. Stage 3 gathers the weights for each of them as well. How much communication comes with a
-# given amount of computation, relative to a step of one micro-batch, is then, for stage 2:
+# Stage 2 keeps one slice of the gradients. There is no room to add up whole gradients over the micro-batches, so each of them
+# has to be reduced at once. Stage 3 gathers the weights for each of them as well. How much communication comes with a given
+# amount of computation, relative to a step of one micro-batch, is then, for stage 2:
 
 # %%
 ACCUMULATION_COMM.derivation.given(stage=2)
 
 # %% [markdown]
-# Let the micro-batches be many. Under stage 1 communication vanishes beside computation; stage 2 keeps half of it for
-# good, and stage 3 all of it:
+# Let the micro-batches be many. Under stage 1 communication vanishes beside computation; stage 2 keeps half of it for good, and
+# stage 3 all of it:
 
 # %%
 display(*(ACCUMULATION_COMM.given(stage=stage).limit("accumulation_steps", sp.oo) for stage in (1, 2)))
@@ -337,8 +338,8 @@ display(*(ACCUMULATION_COMM.given(stage=stage).limit("accumulation_steps", sp.oo
 ZERO_TRAFFIC.compare(**one_node, stage=2, accumulation_steps=8)
 
 # %% [markdown]
-# Explore: find a number of micro-batches at which stage 2 sends more than stage 3 with one. Then let gradients travel in
-# fp32: which stages mind most?
+# Explore: find a number of micro-batches at which stage 2 sends more than stage 3 with one. Then let gradients travel in fp32:
+# which stages mind most?
 
 # %%
 traffic_explorer(**one_node, accumulation_steps=8, stage=2)
@@ -353,8 +354,19 @@ traffic_explorer(**one_node, accumulation_steps=8, stage=2)
 # - backward: all-gather them once more, compute, reduce-scatter the unit's gradients, let go of both;
 # - meanwhile the next unit's weights are already on their way (*prefetch*), so that the card need not wait.
 #
-# The library keeps its shards all the time. What is whole comes on top, for a moment, and it is the worst moment that
-# decides whether a job runs:
+# Watch a step. The first row computes, the second gathers, the third reduces, and the line below counts the whole weights that
+# are there at the moment.
+#
+# 1. Gather one unit at a time instead of two: what does it save, and what does it cost?
+# 2. Slow the network down until the computation has to wait. Does a larger unit help, or a smaller one?
+# 3. How many units are whole at once, and does the number of ranks change that?
+
+# %%
+gather_explorer()
+
+# %% [markdown]
+# The library keeps its shards all the time. What is whole comes on top, for a moment, and it is the worst moment that decides
+# whether a job runs:
 
 # %%
 FSDP_PEAK.derivation
@@ -363,8 +375,8 @@ FSDP_PEAK.derivation
 # What surprises people about the last line is what it does *not* contain: nothing but the shards shrinks with more ranks.
 # Activations are each rank's own, and a unit is as large as ever while it works.
 #
-# For a real shape of the decision's size, with one sequence per rank and every block recomputed in the backward pass (so
-# that only the blocks' inputs are kept, and one block's inside is rebuilt at a time; chapter 3):
+# For a real shape of the decision's size, with one sequence per rank and every block recomputed in the backward pass (so that
+# only the blocks' inputs are kept, and one block's inside is rebuilt at a time; chapter 3):
 
 # %%
 shape = MODELS["Llama 2 13B"]
@@ -435,8 +447,8 @@ HSDP_STATE.derivation
 HSDP_INTRA.by_convention()
 
 # %% [markdown]
-# and between the nodes only one thing is left to do: agree on the gradients. Each rank all-reduces its own slice with
-# the ranks that hold the same slice elsewhere.
+# and between the nodes only one thing is left to do: agree on the gradients. Each rank all-reduces its own slice with the ranks
+# that hold the same slice elsewhere.
 
 # %%
 HSDP_INTER.derivation
@@ -529,8 +541,8 @@ over_network(comm_bytes=HSDP_EGRESS(**across), **network)
 
 # %% [markdown]
 # Hybrid sharding, then: it fits, and what it saves on the slow link is most of what there is to save. Had the states not fitted
-# one node, sharding over both would have been the only way, and the second shard of hpZ the thing to try next. And if one
-# step took several micro-batches, you would ask the library to reduce across nodes only once, which PyTorch's FSDP2 offers
+# one node, sharding over both would have been the only way, and the second shard of hpZ the thing to try next. And if one step
+# took several micro-batches, you would ask the library to reduce across nodes only once, which PyTorch's FSDP2 offers
 # (`set_requires_all_reduce`).
 #
 # The order of thought is always the same: *the lowest stage that fits* with its activations, over *the fewest ranks* that make
