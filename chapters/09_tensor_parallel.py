@@ -25,7 +25,7 @@ import torch
 from IPython.display import display
 
 from autograder import ask
-from explorers import layer_activation_explorer, layer_params_explorer, layer_traffic_explorer
+from explorers import layer_activation_explorer, layer_params_explorer, layer_traffic_explorer, split_explorer
 from formulary import Claim, judge
 from formulary.claims import claims
 from formulary.communication import ALL_REDUCE
@@ -107,6 +107,13 @@ torch.allclose(sum(parts), gelu(x @ up) @ down)
 # %% tags=["definition"]
 wrong = [gelu(piece @ a) for piece, a in zip(x.chunk(ranks, dim=1), up.chunk(ranks, dim=0), strict=True)]
 torch.allclose(sum(wrong), gelu(x @ up))
+
+# %% [markdown]
+# Which piece of which matrix does a rank hold? Play through the ranks. Note that what the first matrix makes on a rank (its
+# columns) is exactly what the second one needs there (its rows).
+
+# %%
+split_explorer()
 
 # %% [markdown]
 # So of the MLP's parameters a rank holds one $t$-th, where $t$ counts the tensor-parallel ranks:
@@ -239,8 +246,9 @@ counted = {"seq_length": len(x), "micro_batch": 1, "hidden_size": x.shape[1], "b
 judge(as_one_message, TP_LAYER(**counted), within=0, unit=BYTE)
 
 # %% [markdown]
-# Look at what the formula does *not* contain: the number of parameters, the size of a slice. Cutting finer does not make messages
-# smaller, since each of them is a whole residual stream; it makes them slightly larger, and their number stays. As $t$ grows,
+# Look at what the formula does *not* contain: the number of parameters, the size of a slice. Cutting finer does not make
+# messages smaller, since each of them is a whole residual stream; it makes them slightly larger, and their number stays. As $t$
+# grows,
 
 # %%
 TP_LAYER.by_convention().limit("tensor_parallel", sp.oo)
@@ -429,8 +437,8 @@ display(*(per_layer(**{**sequence, "tensor_parallel": t}) for t in (2, 4, 8, 16)
 #
 # ## What else is said about this
 #
-# Claims in circulation about this chapter's subject, with the figure as it is told and the figure as it computes. First the wrong
-# ones, then those that are right under a convention of their own, then those that are true:
+# Claims in circulation about this chapter's subject, with the figure as it is told and the figure as it computes. First the
+# wrong ones, then those that are right under a convention of their own, then those that are true:
 
 # %%
 claims(chapter=9, verdict="wrong")
