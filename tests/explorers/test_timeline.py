@@ -88,3 +88,16 @@ def test_the_table_tells_every_row():
     table = explorers.pipeline_explorer(4, 8).table()
     assert table.head == ["row", "works", "waits", "most held"]
     assert [row[3] for row in table.rows] == ["4", "3", "2", "1"]
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8, 16])
+def test_a_ring_takes_as_long_as_the_formula_says(ranks):
+    made = explorers.ring_explorer(message_bytes="14GB", world_size=ranks)
+    assert made.scene()["counted"] == pytest.approx(made.ring_all_reduce_time)
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 10, 100])
+@pytest.mark.parametrize("backward", [0.0, 0.2, 5.0])
+def test_what_shows_behind_the_backward_pass_is_what_the_formula_says(buckets, backward):
+    made = explorers.overlap_explorer(message_bytes="3GB", num_buckets=buckets, backward_time=backward)
+    assert made.scene()["counted"] == pytest.approx(made.bucketed_exposed_time)
