@@ -261,9 +261,15 @@ INTERLEAVED_ZERO_IN_FLIGHT = define(
     .add("Of the last chunk, one more for each stage behind it", _P - _j, _TO_FIRST - 1)
     .add("and the one whose backward pass comes next", 1, _TO_FIRST)
     .add("Then weight gradients are put off, one for each stage before it, and keep what they need", _j - 1, _V * _P)
-    .at_most("There are no more than all", _V * _M, sp.Min(_V * _M, _V * _P))
-    .multiply("in each of a chunk's layers", _L / (_P * _V), sp.Min(_V * _M, _V * _P) * _L / (_P * _V)),
-    **{**_ZB_CHUNKS, "assumptions": (*_IN_FLIGHT["assumptions"], "a micro-batch lives until its weight gradients are there")},
+    .multiply("in each of a chunk's layers: as much as one micro-batch in all layers", _L / (_P * _V), _L),
+    **{
+        **_ZB_CHUNKS,
+        "assumptions": (
+            *_IN_FLIGHT["assumptions"],
+            "the number of micro-batches is a multiple of the stages",
+            "a micro-batch lives until its weight gradients are there",
+        ),
+    },
 )
 
 # --- traffic -------------------------------------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ def test_chunks_and_backward_in_two_halves(stages, micros, chunks):
     work = formula("stage_operations")(num_micro_batches=micros, chunks_per_stage=chunks, backward_parts=2)
     assert {len(row) for row in order} == {work}
     assert formula("interleaved_zero_bubble")(**values) == pytest.approx(1 - work / run.makespan, abs=1e-12)
-    alive = formula("interleaved_zero_in_flight")(num_layers=2 * stages * chunks, **values)
+    alive = formula("interleaved_zero_in_flight")(num_layers=2 * stages * chunks)
     assert {2 * most_until_weights(row) for row in order} == {alive}
 
 
