@@ -5,12 +5,13 @@ It needs neither nbgrader nor a gradebook: what was handed out comes as plain da
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import cache
 
 from . import feedback, repair, sandbox
 from .answer import Unread
 from .assignment import answer_id, grade_id
 from .exercise import Text
-from .rubric import LineResult, Status, mark
+from .rubric import mark
 from .students import sources
 
 
@@ -179,8 +180,11 @@ def mark_answers(answers, assignment, bank, book="", only=None):
         if only is None or exercise.id in only
         for result in mark(exercise, answers.get(name, {}))
     }
-    see = {name: feedback.chapter(exercise.chapter, book) for name, (exercise, _) in assignment.lines(bank).items()}
+    see = {name: _chapter(exercise.chapter, book) for name, (exercise, _) in assignment.lines(bank).items()}
     return Marked(results, _languages(assignment, exercises, answers), see, answers)
+
+
+_chapter = cache(feedback.chapter)
 
 
 def _languages(assignment, exercises, answers):
@@ -267,10 +271,3 @@ def checksum(cell, source):
     parts = [source, cell.cell_type, str(cell.grade), str(cell.solution), str(locked), cell.name]
     parts += [str(float(cell.points))] if cell.grade else []
     return hashlib.md5("".join(parts).encode()).hexdigest()
-
-
-def outcome(results):
-    """("graded" | "needs a person" | "broken", the lines that say so) of a submission, by its results."""
-    broken = [name for name, result in results.items() if result.status is Status.BROKEN]
-    waiting = [name for name, result in results.items() if isinstance(result, LineResult) and result.needs_human]
-    return ("broken", broken) if broken else ("needs a person", waiting) if waiting else ("graded", [])

@@ -32,8 +32,10 @@ class _Worker:
         self.job, self.since = job, time.monotonic()
         self.pipe.send(job)
 
-    def end(self):
+    def end(self, patience=0.0):
+        """Let go of it; one that has something to finish may be given a few seconds to put its jail away."""
         self.pipe.close()
+        self.process.join(patience)
         self.process.kill()
         self.process.join()
 
@@ -107,8 +109,8 @@ class _Pool:
         worker.__init__(self.function)
 
     def close(self):
-        for worker in self.workers:
-            worker.end()
+        for worker in self.workers[::-1]:  # a later one holds the pipes of those before it
+            worker.end(patience=5.0 if worker.job is None else 0.0)
 
 
 class Failure(str):

@@ -14,9 +14,10 @@ from traitlets.config.loader import PyFileConfigLoader
 
 from formulary import InputError
 
-from .. import marking, repair
+from .. import repair
 from ..assignment import load_assignment
 from ..nbgrader_plugin import WithBank
+from ..rubric import Status
 from ..students import secret
 from . import cluster, pool
 from .gradebook import Book, Handed
@@ -318,7 +319,7 @@ def _timestamp(folder):
 
 def _outcome(lines, notes):
     """(state, reason in words) by the journal's lines."""
-    broken = [name for name, (_, status, _, _) in lines.items() if status == marking.Status.BROKEN.name]
+    broken = [name for name, (_, status, _, _) in lines.items() if status == Status.BROKEN.name]
     waiting = [name for name, (_, _, human, _) in lines.items() if human]
     told = "; ".join(note["en"] for note in notes)
     if broken:

@@ -1,4 +1,4 @@
-"""`psi bench reasons`: measure the marker of free-text reasons."""
+"""`psi bench reasons`: measure the marker of free-text reasons. `psi bench grade` is next door, in `grading`."""
 
 import argparse
 import json
@@ -20,7 +20,11 @@ WIDTH = 18
 
 
 def main(argv):
-    """Run `psi bench reasons …`; returns the exit status."""
+    """Run `psi bench reasons …` or `psi bench grade …`; returns the exit status."""
+    if argv[1:2] == ["grade"]:
+        from autograder.grading import bench
+
+        return bench.main(argv)
     options = _options(argv)
     try:
         answers = load_answers(options.file or DEVELOPING_FILE)
@@ -36,8 +40,8 @@ def main(argv):
 
 
 def _options(argv):
-    parser = argparse.ArgumentParser(prog="psi bench", description="Measure how well free-text reasons are marked.")
-    parser.add_argument("what", choices=["reasons"])
+    parser = argparse.ArgumentParser(prog="psi bench", description="Measure how well free-text reasons are marked, or how fast a class is.")
+    parser.add_argument("what", choices=["reasons", "grade"], help="of reasons, or of a class's grading (psi bench grade --help)")
     parser.add_argument(
         "file", nargs="?", help="JSON lines with q (1-10), lang, tag, reason, reason_points; else the project's own paraphrases"
     )

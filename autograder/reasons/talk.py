@@ -60,7 +60,12 @@ def restates(reading, statements, earned, settings):
     if len(set(said.split())) < settings["restated_words"]:
         return False
     alike, least = (token_sort_ratio, settings["said_again"]) if earned else (token_set_ratio, settings["restated"])
-    return any(alike(said, _spread(normalise(statement).clean)) >= least for statement in statements)
+    return any(alike(said, _statement(statement)) >= least for statement in statements)
+
+
+@cache
+def _statement(statement):
+    return _spread(normalise(statement).clean)
 
 
 def _spread(text):
