@@ -49,6 +49,7 @@ TERMS = {
 SCORES, ROWS, STATISTICS, OTHER = "attention scores", "attention statistics", "norm statistics", "anything else"
 FEW = 256  # points of a curve that is kept
 LEARNING_RATE = 1e-3
+BF16_SINCE = (8, 0)  # compute capability
 PRECISION = {"param_dtype": torch.bfloat16, "reduce_dtype": torch.float32}
 
 
@@ -175,10 +176,17 @@ def measure(conditions, device):
     return numbers
 
 
+def check(conditions, device):
+    """Raise SystemExit where a GPU cannot do what is asked: older ones emulate bf16, but have no fused attention for it."""
+    if "saved" in conditions["parts"] and device.type == "cuda" and torch.cuda.get_device_capability(device) < BF16_SINCE:
+        raise SystemExit(f"{torch.cuda.get_device_name(device)} has no fused attention in bf16; try parts=steps,flop precision=fp32")
+
+
 def main():
     started = time.monotonic()
     conditions = ranks.read_conditions(PEAK_MEMORY, sys.argv[1:])
     with ranks.together(conditions["device"]) as device:
+        check(conditions, device)
         ranks.print_measurement("peak_memory", conditions, measure(conditions, device), started)
 
 

@@ -180,8 +180,9 @@ report.explained(my_explanation)
 # back before it returns, so its peak is a little higher. On a CPU a checkpoint also keeps the state of the random numbers, a
 # few kB that no operation makes, so that dropout drops the same again.
 #
-# On a GPU the same script runs with `lab.run(1, device="cuda")`: the mountain is then the allocator's own count, and its peak
-# may differ from the formula by a tenth, for rounding and for what kernels take for themselves. GPU figures: not yet measured.
+# On a GPU the same script runs with `lab.run(1, device="cuda")`, and larger: give it a `seq_length`, `hidden_size` and
+# `num_heads` of real models. The mountain is then the allocator's own count, and its peak may differ from the formula by a tenth,
+# for rounding and for what kernels take for themselves. GPU figures: not yet measured.
 
 # %% [markdown]
 # ## Questions
