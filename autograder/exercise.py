@@ -181,7 +181,7 @@ class Exercise(Strict):
     """A question with its parts, rubric and worked solution. `faults()` tells what the field types alone can't.
 
     `ranges` says what else may be given: values of a quantity, or mappings of several that go together, or titles of
-    presets under `model` or `card`.
+    presets under `model` or `card`. `holds` are comparisons of amounts, `states > memory_capacity`, that verdicts rest on.
     """
 
     id: Annotated[str, StringConstraints(pattern=r"^E\d{3}-[A-Z]{1,2}\d{2}$")]
@@ -194,6 +194,7 @@ class Exercise(Strict):
     given: dict[str, float | str] = {}
     ranges: dict[Name, Annotated[tuple[float | str | dict[str, float | str], ...], Field(min_length=2)]] = {}
     values: dict[Name, FormulaCall | Arithmetic] = {}
+    holds: tuple[Annotated[str, StringConstraints(pattern=r"^[^<>]+[<>][^<>]+$")], ...] = ()
     letters: dict[str, Name] = {}
     parts: tuple[AnyPart, ...] = Field(min_length=1)
     rubric: tuple[Line, ...] = Field(min_length=1)
@@ -331,6 +332,7 @@ class Exercise(Strict):
             return
         yield from _each(("parts",), self.parts, self._part_faults)
         yield from self._range_faults()
+        yield from self._hold_faults()
         yield from self._blank_faults()
         if not KINDS[self.kind] & {part.type for part in self.parts}:
             yield ("kind",), f"a {self.kind} needs a part of type {' or '.join(sorted(KINDS[self.kind]))}"
@@ -389,6 +391,16 @@ class Exercise(Strict):
                 yield ("ranges",), f"{name} is drawn but not given"
             elif not all(re.search(rf"\{{{name}[:}}]", getattr(question, language)) for language in LANGUAGES):
                 yield ("ranges",), f"{name} is drawn, so the question must show it as {{{name}}} in each language"
+
+    def _hold_faults(self):
+        for index, said in enumerate(self.holds):
+            try:
+                left, right = (reckon(side, self.amounts) for side in re.split("[<>]", said))
+            except (NotArithmetic, UnitError) as error:
+                yield ("holds", index), str(error)
+                continue
+            if left.unit != right.unit or not (left.value < right.value if "<" in said else left.value > right.value):
+                yield ("holds", index), f"{said} does not hold: {left.say()} and {right.say()}"
 
     def _blank_faults(self):
         for where, text in texts(self):

@@ -9,6 +9,8 @@ from collections import Counter
 
 import yaml
 
+from formulary import InputError
+
 from .assignment import as_written, question, solution
 from .bank import BankError, located
 from .exercise import LANGUAGES
@@ -57,7 +59,8 @@ def _faults(bank, name, path):
     except BankError as error:
         yield from str(error).splitlines()
         return
-    for where, what in [*_place(exercise, path), *_typed(exercise), *_told(exercise), *(list(_reasons(exercise)) or _sides(exercise))]:
+    sides = list(_reasons(exercise)) or [*_sides(exercise), *_drawn_sides(exercise)]
+    for where, what in [*_place(exercise, path), *_typed(exercise), *_told(exercise), *sides]:
         yield located(path, where, what)
 
 
@@ -111,6 +114,31 @@ def _sides(exercise):
     yield from _blank_side(exercise)
     yield from _solved_side(exercise)
     yield from _mistake_side(exercise)
+
+
+DRAWS = 3  # variants that are tried; the tests try them all
+
+
+def _drawn_sides(exercise):
+    """What the two sides say of variants with fresh numbers. Draws that make no sense are drawn again, but not for ever."""
+    for number in range(DRAWS if exercise.ranges else 0):
+        try:
+            drawn = exercise.variant(f"lint {number}")
+        except InputError as error:
+            yield ("ranges",), str(error)
+            return
+        given = ", ".join(f"{name} {drawn.given[name]}" for name in drawn.given if drawn.given[name] != exercise.given[name])
+        for where, what in [*_blank_side(drawn), *_solved_side(drawn), *_hinted(drawn)]:
+            yield where, f"with {given}: {what}"
+
+
+def _hinted(exercise):
+    """Mistakes that are right with these numbers, or meet no hint: two may give the same, but neither may be lost."""
+    for index, part in enumerate(exercise.parts):
+        for number, mistake in enumerate(part.mistakes):
+            met = check(exercise, part, as_written(exercise, part, exercise.mistaken(part, mistake), LANGUAGES[0]))
+            if not exercise.several(part) and (met.share != mistake.credit or not met.hint):
+                yield ("parts", index, "mistakes", number), f"{mistake.name} meets {met.mistake or met.status.value}"
 
 
 def _blank_side(exercise):

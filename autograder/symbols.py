@@ -5,8 +5,9 @@ import re
 
 import sympy as sp
 
-from formulary import GLOSSARY, InputError, formula
+from formulary import GLOSSARY
 from formulary import glossary as _glossary  # noqa: F401  fills the table
+from formulary.catalogue import find
 from formulary.units import without_units
 
 from .expression import GREEK, readings
@@ -71,9 +72,8 @@ def _meaning(word, own, named):
         return symbol(name)
     if name in named:
         return named[name]
-    try:
-        chosen = formula(name)
-    except InputError:
+    chosen = find(name)
+    if chosen is None:
         return symbol(name) if name in GLOSSARY else None
     return without_units(chosen.under(*([convention] if convention else [])).by_convention().expr)
 
