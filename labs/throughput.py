@@ -135,14 +135,15 @@ BEFORE = {"efficiency": "predicted, did nobody share", "MFU": "at the peak"}
 def bars(report):
     """A matplotlib Figure: efficiency on several ranks where there are several, else the MFU of one; each predicted and measured."""
     lines = [x for x in report.lines if x.part == "efficiency"] or [x for x in report.lines if x.part == "MFU"]
+    places = range(len(lines))
     figure = Picture(figsize=(8, 4.2), facecolor="white", layout="constrained")
     axes = figure.add_subplot()
+    for shift, side, style in ((-BAR / 2, "predicted", PREDICTED), (BAR / 2, "measured", MEASURED)):
+        heights = [getattr(x, side) for x in lines]
+        axes.bar([place + shift for place in places], heights, BAR, color=COLORS[0], label=side, **style)
     for place, line in enumerate(lines):
-        label = not place
-        axes.bar(place - BAR / 2, line.predicted, BAR, color=COLORS[0], label="predicted" if label else None, **PREDICTED)
-        axes.bar(place + BAR / 2, line.measured, BAR, color=COLORS[0], label="measured" if label else None, **MEASURED)
-        axes.plot([place - BAR, place + BAR], [line.paper] * 2, label=BEFORE[line.part] if label else None, **PAPER)
-    axes.set_xticks(range(len(lines)), [line.variant or "one process" for line in lines])
+        axes.plot([place - BAR, place + BAR], [line.paper] * 2, label=None if place else BEFORE[line.part], **PAPER)
+    axes.set_xticks(places, [line.variant or "one process" for line in lines])
     axes.set_ylabel(lines[0].part if lines else "nothing was measured")
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside right upper", frameon=False, fontsize=8)

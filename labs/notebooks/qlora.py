@@ -122,8 +122,8 @@ print(report.command)
 # %% [markdown]
 # ## A model that matters
 #
-# For the tiny model, quantising hardly pays: embedding and head weigh as much as all its codes, and the adapters more. See how
-# that turns when the model is a real one. These are predictions; nothing runs.
+# For the tiny model, quantising hardly pays: embedding and head weigh nearly as much as all its codes, and the adapters with their
+# states more. See how that turns when the model is a real one. These are predictions; nothing runs.
 
 # %%
 large = lab.predictions(model="Llama 2 7B", quantizers="nf4_double_quant")
@@ -148,8 +148,8 @@ f"{write(large.total, BYTE)} of {write(card['memory_capacity'], BYTE)}"
 # group is short and costs as much as a full one. For this model that is a handful of bytes, for the real one nothing.
 #
 # **tables.** To turn codes into weights one needs to know what they stand for: sixteen fp32 values, and bitsandbytes keeps
-# them beside *every* matrix. Double quantisation brings a second table, sixteen times as long. For small matrices that is more
-# than double quantisation saves! Compare the lines *scales* and *tables* of the two.
+# them beside *every* matrix. Double quantisation brings a second table, sixteen times as long. The smaller a matrix, the more of
+# the saving that eats up. Compare the lines *scales* and *tables* of the two.
 #
 # **the rest in fp32.** The usual preparation for training turns to fp32 whatever is not quantised. In the large model this is
 # embedding and head, and it costs as much again as they did.
