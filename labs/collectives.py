@@ -5,8 +5,8 @@
     moved.calls        # [Call("all-reduce", 4096, 2), …]
     moved.sent()       # {"all-reduce": bytes that this rank sends if the collectives go round a ring}
 
-The only module, beside `labs.paper`, that knows private parts of torch: what its collectives are called inside. It reads them
-under every name that torch 2.11 to 2.13 has for them.
+What torch calls its collectives inside is private, and nothing else here knows it: they are told by every name that torch 2.11 to
+2.13 has for them, and one that has none of these names is an error.
 """
 
 from collections import Counter

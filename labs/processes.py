@@ -170,5 +170,8 @@ class Forked:
                 self.ended = _server.answer()
         except (ServerDied, BrokenPipeError):
             self.ended = {"rank": None, "code": 1}
+        except BaseException:  # interrupted once more; an answer that nobody reads must not be taken for the next job's
+            _server.end()
+            raise
         finally:
             _server.busy.release()

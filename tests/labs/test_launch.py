@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from labs import logs
+from labs import logs, processes
 from labs.launch import ROOT, LaunchError, launch
 
 DEAD = """
@@ -67,6 +67,21 @@ def test_an_interrupt_stops_the_ranks(job, groups_left):
 def _interrupt(seconds, said):
     if said:
         raise KeyboardInterrupt
+
+
+def test_a_second_interrupt_while_the_ranks_are_stopped(job, groups_left, monkeypatch):
+    """The next job starts afresh."""
+
+    def impatient(seconds, said):
+        if said:
+            monkeypatch.setattr(processes._server, "answer", lambda: _interrupt(0, "again"))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        launch(job(HANG), 2, progress=impatient, launcher="fork")
+    assert not groups_left()
+    monkeypatch.undo()
+    assert "printed no measurement" in launch(job("print('hello')"), 1, launcher="fork").failure
 
 
 @LAUNCHERS
