@@ -180,6 +180,7 @@ KINDS = {
 class Exercise(Strict):
     """A question with its parts, rubric and worked solution. `faults()` tells what the field types alone can't.
 
+    `section` is the heading in its chapter under which the subject is explained.
     `ranges` says what else may be given: values of a quantity, or mappings of several that go together, or titles of
     presets under `model` or `card`. `holds` are comparisons of amounts, `states > memory_capacity`, that verdicts rest on.
     """
@@ -187,6 +188,7 @@ class Exercise(Strict):
     id: Annotated[str, StringConstraints(pattern=r"^E\d{3}-[A-Z]{1,2}\d{2}$")]
     kind: Literal[tuple(KINDS)]
     chapter: int = Field(ge=0)
+    section: str = ""
     difficulty: int = Field(ge=1, le=5)
     title: Text
     question: Text

@@ -58,18 +58,34 @@ def _linked(words):
 
 # --- where to read it up, and in which language ----------------------------------------------------------------------
 
-CONTENTS = ROOT.parent / "chapters" / "contents.yaml"
-SEE = Text(en="read chapter {number}, “{title}”{where}", zh="请读第 {number} 章“{title}”{where}")
+CHAPTERS = ROOT.parent / "chapters"
+CONTENTS = CHAPTERS / "contents.yaml"
+SEE = Text(en="read chapter {number}, “{title}”{section}{where}", zh="请读第 {number} 章“{title}”{section}{where}")
+SECTION = Text(en=", section “{section}”", zh="的“{section}”一节")
+NOT_YET = " (contents.md)"  # where a chapter that is not written yet is listed
 
 
-def chapter(number, book=""):
-    """Where an exercise's subject is explained: chapter and title, and its address where the `book` has one."""
+def chapter(number, book="", section=""):
+    """Where an exercise's subject is explained: chapter and section, and their address where the `book` has one; None for no chapter."""
     row = chapters().get(number)
     if row is None:
         return None
-    source = next(CONTENTS.parent.glob(f"{number:02d}_*.ipynb"), None)
-    where = f": {book.rstrip('/')}/{source.stem}.html" if book and source else f" (chapters/{source.name})" if source else ""
-    return SEE.map(lambda words: words.format(number=number, title=row["title"], where=where))
+    source = next(CHAPTERS.glob(f"{number:02d}_*.ipynb"), None)
+    where = _address(book, source, section) if book and source else f" (chapters/{source.name})" if source else NOT_YET
+    part = SECTION.map(lambda words: words.format(section=section)) if section and source else None
+    said = {"number": number, "title": row["title"], "where": where}
+    return Text(**{lang: getattr(SEE, lang).format(section=getattr(part, lang) if part else "", **said) for lang in LANGUAGES})
+
+
+def _address(book, source, section):
+    anchor = re.sub(r"[^a-z0-9]+", "-", section.lower()).strip("-")
+    return f": {book.rstrip('/')}/{source.stem}.html{'#' if anchor else ''}{anchor}"
+
+
+def headings(number):
+    """The headings of a chapter's source, or None where it is not written yet."""
+    source = next(CHAPTERS.glob(f"{number:02d}_*.py"), None)
+    return source and re.findall(r"^# #{2,} (.+)$", source.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 @cache

@@ -9,11 +9,12 @@ from collections import Counter
 
 import yaml
 
-from formulary import InputError
+from formulary import InputError, nearest
 
 from .assignment import as_written, question, solution
 from .bank import BankError, located
 from .exercise import LANGUAGES
+from .feedback import headings
 from .reasons import RubricError, load_rubric
 from .rubric import check, mark
 
@@ -69,6 +70,9 @@ def _place(exercise, path):
         yield ("id",), f"{exercise.id} is in a file called {path.name}"
     if path.parent.name != f"{exercise.chapter:02d}":
         yield ("chapter",), f"chapter {exercise.chapter} belongs into the folder {exercise.chapter:02d}"
+    found = headings(exercise.chapter)
+    if exercise.section and found is not None and exercise.section not in found:
+        yield ("section",), f"chapter {exercise.chapter} has no heading {exercise.section!r}{nearest(exercise.section, found)}"
 
 
 LITERAL = re.compile(r"(?<![\w.])\d[\d_.]*(?:[eE][+-]?\d+)?")

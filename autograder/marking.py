@@ -180,7 +180,7 @@ def mark_answers(answers, assignment, bank, book="", only=None):
         if only is None or exercise.id in only
         for result in mark(exercise, answers.get(name, {}))
     }
-    see = {name: _chapter(exercise.chapter, book) for name, (exercise, _) in assignment.lines(bank).items()}
+    see = {name: _chapter(exercise.chapter, book, exercise.section) for name, (exercise, _) in assignment.lines(bank).items()}
     return Marked(results, _languages(assignment, exercises, answers), see, answers)
 
 

@@ -119,7 +119,7 @@ class Panel(widgets.VBox):
 
     def _finish(self, results):
         self.own.children = ()
-        see = feedback.chapter(self.asked.exercise.chapter)
+        see = feedback.chapter(self.asked.exercise.chapter, section=self.asked.exercise.section)
         told = "".join(feedback.html(result, self.languages, see=see) for result in results)
         self.told.children = (widgets.HTML(f'<div role="status">{told}</div>'),)
         self._learn(share(results), findings(results))

@@ -268,7 +268,7 @@ class Terminal:
         self.write(f"\n{heading(exercise, self.languages)}\n\n{question(exercise, self.languages)}\n")
 
     def _tell(self, exercise, results):
-        see = feedback.chapter(exercise.chapter)
+        see = feedback.chapter(exercise.chapter, section=exercise.section)
         for result in results:
             self.write(feedback.text(replace(result, note=None), self.languages, see=see))
 

@@ -109,7 +109,9 @@ def test_feedback_says_where_to_read_it_up_where_points_are_missing():
     assert "chapter 1" in feedback.text(wrong, ("en",), see=see) and "第 1 章" in feedback.text(wrong, ("zh",), see=see)
     assert '<a href="https://book.example/01_memory.html">' in feedback.html(wrong, ("en",), see=see)
     assert "chapter" not in feedback.text(right, ("en",), see=see)
-    assert "contents.yaml" not in str(feedback.chapter(99))
+    section = feedback.chapter(1, "https://book.example", "One word, many ledgers")
+    assert "“One word, many ledgers”" in section.zh and section.en.endswith("/01_memory.html#one-word-many-ledgers")
+    assert feedback.chapter(99) is None
 
 
 def test_the_solutions_hold_what_a_marker_needs():
