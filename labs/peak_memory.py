@@ -173,6 +173,6 @@ LAB = Lab(
     "peak_memory.py",
     PEAK_MEMORY,
     predict,
-    bars="held at once",
+    bars="saved for the backward pass",
     picture=mountains,
 )
