@@ -11,6 +11,7 @@ from .curve import Curve
 from .data_parallel import batch_explorer, exposed_explorer, overlap_explorer
 from .explorer import Explorer
 from .grid import Grid
+from .lowrank import adapter_explorer, rank_scale_explorer
 from .memory import memory_explorer, sharding_explorer
 from .offload import copies_explorer, drives_explorer, hiding_explorer, offload_explorer
 from .pipeline import pipeline_explorer
@@ -38,6 +39,7 @@ __all__ = [
     "Timeline",
     "access_explorer",
     "activation_explorer",
+    "adapter_explorer",
     "batch_explorer",
     "bits_explorer",
     "bubble_explorer",
@@ -65,6 +67,7 @@ __all__ = [
     "overlap_explorer",
     "pipeline_explorer",
     "planner_explorer",
+    "rank_scale_explorer",
     "recompute_explorer",
     "ring_blocks_explorer",
     "ring_explorer",

@@ -138,25 +138,51 @@ LORA_STATE = define(
     **_LORA,
 )
 
+FROZEN = Convention(
+    "frozen",
+    "How is the frozen model stored?",
+    (
+        Alternative("bf16_base", "2 bytes a weight", "LoRA in 16 bit", {"bytes_per_frozen": 2}),
+        Alternative("fp32_base", "4 bytes a weight", "LoRA in fp32", {"bytes_per_frozen": 4}),
+        Alternative("int8_base", "1 byte a weight, scales not counted", "LLM.int8()", {"bytes_per_frozen": 1}),
+        Alternative("nf4_base", "half a byte a weight, scales not counted", "QLoRA, roughly", {"bytes_per_frozen": 0.5}),
+    ),
+)
+
 LORA_MEMORY = define(
     g.lora_memory_bytes,
     conventions=(
         RECIPE,
-        Convention(
-            "frozen",
-            "How is the frozen model stored?",
-            (
-                Alternative("bf16_base", "2 bytes a weight", "LoRA in 16 bit", {"bytes_per_frozen": 2}),
-                Alternative("fp32_base", "4 bytes a weight", "LoRA in fp32", {"bytes_per_frozen": 4}),
-                Alternative("int8_base", "1 byte a weight, scales not counted", "LLM.int8()", {"bytes_per_frozen": 1}),
-                Alternative("nf4_base", "half a byte a weight, scales not counted", "QLoRA, roughly", {"bytes_per_frozen": 0.5}),
-            ),
-        ),
+        FROZEN,
     ),
     derivation=Derivation("A frozen weight has neither gradient nor moments", g.bytes_per_frozen * g.num_params).add(
         "beside the adapters' states", LORA_STATE.expr, g.bytes_per_frozen * g.num_params + LORA_STATE.expr
     ),
     **_LORA,
+)
+
+_WHOLE = {**_LORA, "assumptions": LORA_PARAMS.assumptions, "valid": LORA_PARAMS.valid}
+
+ADAPTED_SHARE = define(
+    g.lora_share,
+    name="adapted_share",
+    conventions=(TARGETS,),
+    derivation=Derivation("The adapters' share of all parameters", LORA_SHARE.expr).substitute(
+        "which are those of the adapted matrices", {g.lora_params: LORA_PARAMS.expr}, LORA_SHARE.expr.subs(g.lora_params, LORA_PARAMS.expr)
+    ),
+    **_WHOLE,
+)
+
+ADAPTED_MEMORY = define(
+    g.lora_memory_bytes,
+    name="adapted_memory_bytes",
+    conventions=(TARGETS, *LORA_MEMORY.conventions),
+    derivation=Derivation("Frozen weights and adapters' states", LORA_MEMORY.expr).substitute(
+        "with as many as the adapted matrices have",
+        {g.lora_params: LORA_PARAMS.expr},
+        LORA_MEMORY.expr.subs(g.lora_params, LORA_PARAMS.expr),
+    ),
+    **_WHOLE,
 )
 
 LORA_FLOP = define(

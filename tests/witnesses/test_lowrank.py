@@ -57,6 +57,20 @@ def test_adapters_of_a_model(targets):
     assert formula("lora_share_of_base")(lora_params=trainable, num_params=frozen) == trainable / frozen
 
 
+@pytest.mark.witness("adapted_share", "adapted_memory_bytes")
+@pytest.mark.parametrize("targets", [a.name for a in TARGETS.alternatives])
+@pytest.mark.parametrize("stored", [torch.float32, torch.bfloat16, torch.int8])
+def test_adapters_beside_a_model_that_is_stored_in_few_bits(targets, stored):
+    switches = TARGETS[targets].values
+    adapted = model(switches)
+    trainable, frozen = numel(adapted, True), numel(adapted, False)
+    assert formula("adapted_share")(**GIVEN, **switches, num_params=frozen) == pytest.approx(trainable / (trainable + frozen))
+    kept = torch.empty(frozen, dtype=stored).nbytes
+    trained = [torch.empty(trainable, dtype=kind).nbytes for kind in (torch.bfloat16, torch.bfloat16, *3 * (torch.float32,))]
+    given = {**GIVEN, **switches, "num_params": frozen, "bytes_per_frozen": stored.itemsize}
+    assert formula("adapted_memory_bytes")(**given) == kept + sum(trained)
+
+
 @pytest.mark.witness("lora_projection_params")
 @pytest.mark.parametrize("name, switch", list(zip(LORA_LEDGER.parts, MATRICES, strict=True)))
 def test_adapters_of_one_projection(name, switch):
