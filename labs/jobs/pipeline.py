@@ -23,7 +23,6 @@ from labs.replay import BACKWARD, FORWARD, INPUT, TIMES, WEIGHT, Operation, Slot
 
 WIDTH = 16
 MILLISECOND = 1e-3
-STEPS = 2  # of which the quicker one counts: what else a machine does can only make a step longer
 
 
 class _Pass(torch.autograd.Function):
@@ -157,8 +156,8 @@ def measure(name, conditions, device):
     step(name, conditions, device, 0)  # in which connections are made
     seconds = conditions["slot_ms"] * MILLISECOND
     taken = []
-    for turn in range(STEPS):
-        ranks.say(f"{name}: step {turn + 1} of {STEPS}")
+    for turn in range(conditions["steps"]):
+        ranks.say(f"{name}: step {turn + 1} of {conditions['steps']}")
         taken.append(ranks.gather(step(name, conditions, device, seconds)))
     timelines = [Timeline([log for log, _ in each]) for each in taken]
     quickest = min(timelines, key=lambda timeline: timeline.span)

@@ -134,11 +134,11 @@ gantt(*((name, replayed(name, num_processes, micro_batches)) for name in ("gpipe
 #
 # ## The run
 #
-# Now real processes. The clock's bubble may be off by a few percentage points: messages take time, a machine does other things
-# too.
+# Now real processes, one step under each schedule. The clock's bubble may be off by a few percentage points: messages take time, a
+# machine does other things too.
 
 # %%
-report = lab.run(num_processes)
+report = lab.run(num_processes, steps=1)
 report
 
 # %%

@@ -22,7 +22,7 @@ SHAPES = [(2, 4, 2), (3, 6, 2), (4, 8, 2), (4, 16, 4), (4, 4, 2)]  # ranks, micr
 
 @pytest.fixture(scope="module", params=[2, 4])
 def report(request):
-    found = LAB.run(request.param, slot_ms=3, num_micro_batches=4)
+    found = LAB.run(request.param, slot_ms=3, num_micro_batches=4, steps=1)
     assert found.measurement, found.failure
     return found
 
@@ -128,6 +128,7 @@ def test_the_clocks_bubble_was_measured_within_five_points(schedules):
         ({"nproc": 1}, "at least 2 stages"),
         ({"num_micro_batches": 6}, "a multiple of the 4 processes"),
         ({"chunks_per_stage": 1}, "at least 2"),
+        ({"steps": 0}, "there must be one"),
         ({"schedules": "gpip"}, "did you mean gpipe"),
     ],
 )
