@@ -11,6 +11,7 @@ What torch calls its collectives inside is private, and nothing else here knows 
 
 from collections import Counter
 from dataclasses import dataclass
+from fractions import Fraction
 
 import torch
 import torch.distributed as dist
@@ -57,8 +58,8 @@ class Call:
 
     @property
     def sent(self):
-        """Bytes that one of the ranks sends on a ring; of a broadcast, on the average of the ranks."""
-        return KINDS[self.kind][0] * self.nbytes * (self.num_ranks - 1) / self.num_ranks
+        """Bytes that one of the ranks sends on a ring, a Fraction; of a broadcast, on the average of the ranks."""
+        return Fraction(KINDS[self.kind][0] * self.nbytes * (self.num_ranks - 1), self.num_ranks)
 
 
 class Collectives(TorchDispatchMode):
@@ -86,11 +87,17 @@ class Collectives(TorchDispatchMode):
         return sum(call.kind == kind for call in self.calls)
 
     def sent(self):
-        """{kind: bytes} that this rank sends on rings, kinds that were not called left out."""
+        """{kind: bytes} that this rank sends on rings, Fractions; kinds that were not called left out."""
         total = Counter()
         for call in self.calls:
             total[call.kind] += call.sent
         return dict(total)
+
+
+def plain(amounts):
+    """The sum of Fractions as a number that JSON can have, whole where it is whole; many thirds of bytes make no rounding error."""
+    total = sum(amounts, Fraction(0))
+    return total.numerator if total.denominator == 1 else float(total)
 
 
 def _nbytes(side):

@@ -70,14 +70,20 @@ def predict(conditions):
 
 
 def _sizes(conditions):
-    """The conditions with what follows from them. Raises InputError for a message or heads that the ranks cannot share."""
-    ranks = conditions["world_size"]
-    for name in ("message_elements", "num_heads", "num_positions"):
-        if conditions[name] % ranks:
-            raise InputError(f"{name} is {conditions[name]}, which {ranks} ranks cannot share; take a multiple of {ranks}")
+    """The conditions with what follows from them. Raises InputError for a message that the ranks cannot share."""
+    ranks = _shared(conditions, "message_elements")
     node = math.gcd(conditions["ranks_per_node"], ranks)
     num_params = formula("gpt_params")(**{name: conditions[name] for name in formula("gpt_params").inputs})
     return {**conditions, "num_params": num_params, "ranks_per_node": node, "num_nodes": divmod(ranks, node)[0]}
+
+
+def _shared(conditions, *names):
+    """The number of ranks. Raises InputError if they cannot share what the conditions `names` count."""
+    ranks = conditions["world_size"]
+    for name in names:
+        if conditions[name] % ranks:
+            raise InputError(f"{name} is {conditions[name]}, which {ranks} ranks cannot share; take a multiple of {ranks}")
+    return ranks
 
 
 # --- data parallelism --------------------------------------------------------------------------------------------------
@@ -176,7 +182,8 @@ def sp(sizes):
 
 
 def _layers(sizes):
-    return sizes | {"tensor_parallel": sizes["world_size"], "seq_length": sizes["num_positions"], "norm_vectors": 2}
+    ranks = _shared(sizes, "num_heads", "ffn_size", "num_positions")
+    return sizes | {"tensor_parallel": ranks, "seq_length": sizes["num_positions"], "norm_vectors": 2}
 
 
 VARIANTS = {

@@ -22,7 +22,7 @@ from torch.distributed.tensor.parallel import (
     parallelize_module,
 )
 
-from labs.collectives import KINDS, Collectives
+from labs.collectives import KINDS, Collectives, plain
 from labs.conditions import TENSOR_PARALLEL
 from labs.jobs import ranks, tiny_gpt
 
@@ -145,7 +145,7 @@ def measure(plan, conditions, mesh, device):
     apart = max(distance([out], [own(expected_out, plan, mesh)]), distance(grads, expected_grads))
     if apart > CLOSE:
         raise SystemExit(f"plan {plan} is {apart:.2g} away from the stack uncut; no rounding explains more than {CLOSE}")
-    return {"sent": {phase: sum(moved.sent().values()) for phase, moved in phases.items()}, "calls": calls(phases), "apart": apart} | {
+    return {"sent": {phase: plain(moved.sent().values()) for phase, moved in phases.items()}, "calls": calls(phases), "apart": apart} | {
         "params": params(stack.blocks[0])
     }
 

@@ -24,7 +24,7 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 
-from labs.collectives import Collectives, all_gather, reduce_scatter
+from labs.collectives import Collectives, all_gather, plain, reduce_scatter
 from labs.conditions import TRAFFIC
 from labs.jobs import private_network, ranks, tensor_parallel, tiny_gpt
 
@@ -107,10 +107,8 @@ class Variant:
 
 def by_purpose(moved, purposes):
     """Bytes sent, under the name of what each collective is for."""
-    sent = dict.fromkeys(purposes.values(), 0)
-    for kind, nbytes in moved.sent().items():
-        sent[purposes[kind]] += nbytes
-    return sent
+    sent = moved.sent()
+    return {purpose: plain(sent.get(kind, 0) for kind in purposes if purposes[kind] == purpose) for purpose in purposes.values()}
 
 
 @dataclass(frozen=True)
@@ -126,8 +124,8 @@ class Layers:
         stack = tensor_parallel.cut(tensor_parallel.build(sizes, device), self.plan, mesh)
         x = tensor_parallel.own(tensor_parallel.random_input(sizes, device), self.plan, mesh)
         _, _, phases = tensor_parallel.run(stack, x)
-        sent = {phase: sum(moved.sent().values()) for phase, moved in phases.items()}
-        return {"activations": sent["forward"] + sent["backward"], "gradients": sent["optimizer step"]}
+        sent = lambda *names: plain(nbytes for name in names for nbytes in phases[name].sent().values())
+        return {"activations": sent("forward", "backward"), "gradients": sent("optimizer step")}
 
 
 VARIANTS = {

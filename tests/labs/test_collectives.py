@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from labs.collectives import KIND_OF, KINDS, Call
+from labs.collectives import KIND_OF, KINDS, Call, plain
 from labs.launch import ROOT
 
 COUNT = """
@@ -58,3 +58,8 @@ def test_this_torch_has_the_names(kind):
 def test_rings():
     assert [Call(kind, 40, 4).sent for kind in ("all-reduce", "all-gather", "reduce-scatter", "broadcast")] == [60, 30, 30, 30]
     assert Call("all-reduce", 40, 1).sent == 0
+
+
+def test_thirds_of_bytes_add_up_exactly():
+    assert plain([Call("broadcast", 100, 3).sent] * 30) == 2000 and isinstance(plain([Call("broadcast", 3, 3).sent]), int)
+    assert plain([Call("broadcast", 1, 3).sent]) == pytest.approx(2 / 3) and plain([]) == 0

@@ -78,6 +78,13 @@ def test_one_process_sends_nothing():
     assert found.figure()._repr_svg_()
 
 
+def test_three_processes_share_unevenly():
+    """Nothing divides by three: neither rows nor the bytes of a pass."""
+    found = LAB.run(3, launcher="fork", variants="zero1,fsdp")
+    assert found.outcome is Outcome.PASSED, found.reason
+    assert "rows rounded up" in found.differences
+
+
 ROUND_AND_ROUND = """
 def all_reduce(message, rank, num_ranks, exchange):
     passing = message.clone()
@@ -91,7 +98,7 @@ def test_a_ring_of_ones_own(tmp_path):
     """Passing on whole messages gives the right sums, and on three ranks sends half as much again as a ring of blocks."""
     file = tmp_path / "mine.py"
     file.write_text(ROUND_AND_ROUND)
-    found = LAB.run(3, launcher="fork", variants="", hidden_size=48, num_heads=3, num_positions=3, ring=str(file))
+    found = LAB.run(3, launcher="fork", variants="", ring=str(file))
     assert found.outcome is Outcome.FAILED
     assert found.measurement.numbers["ring/0/sent"] == 1.5 * next(x.predicted for x in found.lines if x.key == "ring/0/sent")
     assert found.measurement.numbers["ring/2/elements that are no sum"] == 0
@@ -122,6 +129,7 @@ def test_a_network_that_is_refused(monkeypatch):
     [
         ({"variants": "fsdp2"}, "did you mean fsdp"),
         ({"nproc": 7}, "message_elements is 960000, which 7 ranks cannot share"),
+        ({"nproc": 3}, "num_heads is 8, which 3 ranks cannot share"),
     ],
 )
 def test_conditions_that_make_no_sense(given, said):

@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import fully_shard
 from labs import paper
-from labs.collectives import Collectives
+from labs.collectives import Collectives, plain
 from labs.jobs import tensor_parallel as job
 
 sizes, ranks = json.loads(sys.argv[1]), int(sys.argv[2])
@@ -30,7 +30,7 @@ with paper.cluster(ranks) as mesh:
     for plan in job.PLANS:
         stack = job.cut(job.build(sizes, "cpu"), plan, mesh)
         _, _, phases = job.run(stack, job.own(x, plan, mesh))
-        told[plan] = {phase: [[c.kind, c.nbytes, c.sent] for c in moved.calls] for phase, moved in phases.items()}
+        told[plan] = {phase: [[c.kind, c.nbytes, plain([c.sent])] for c in moved.calls] for phase, moved in phases.items()}
         told[plan]["params"] = job.params(stack.blocks[0])["biases and norms"]
     for kept in (True, False):
         stack = job.build(sizes, "cpu")
@@ -39,7 +39,7 @@ with paper.cluster(ranks) as mesh:
         with Collectives() as moved:
             for _ in range(2):
                 stack(x).sum().backward()
-        told[f"kept {kept}"] = moved.sent()["all-gather"]
+        told[f"kept {kept}"] = plain([moved.sent()["all-gather"]])
         told["parameters"] = sum(p.numel() for p in stack.parameters())
 print(json.dumps(told))
 """
