@@ -21,11 +21,12 @@ import sympy as sp
 import torch
 
 from autograder import ask
-from explorers import memory_explorer
+from explorers import memory_explorer, wall_explorer
 from formulary import Claim, judge
 from formulary.claims import claims
 from formulary.hardware import GPUS
 from formulary.memory import OPTIMIZER_SHARE, PARAM_STATE, STATE, STATE_LEDGER, ZERO_LEDGER, ZERO_STATE
+from formulary.scaling import COMM_TIME, COMPUTE_TIME, CRITICAL_GPUS, HIDING_GPUS
 from formulary.units import BYTE
 
 # %% [markdown]
@@ -207,6 +208,51 @@ explorer = memory_explorer(world_size=8, stage=2, memory_capacity=card["memory_c
 explorer
 
 # %% [markdown]
+# ## Two more walls
+#
+# Memory is the first wall a run meets, and not the last. Each of the three is an inequality that you can check:
+#
+# - **Memory:** what a card must hold is more than it has. More cards help only as far as the state is *sharded*.
+# - **Computation:** the cards are busy, and the step is still too long. At a fixed batch more cards share the work:
+
+# %%
+COMPUTE_TIME.derivation
+
+# %% [markdown]
+# - **Communication:** the links are busy while the cards wait. What a rank sends does not shrink with their number:
+
+# %%
+COMM_TIME.derivation
+
+# %% [markdown]
+# One falls with every card and the other does not, so there is a number of cards at which they meet, and beyond it more cards
+# buy nothing. What is sent can only hide behind the backward pass, two thirds of the work, so hiding ends earlier:
+
+# %%
+CRITICAL_GPUS.derivation
+
+# %%
+HIDING_GPUS.derivation
+
+# %% [markdown]
+# Count it out: add cards one by one until the links take longer than the cards.
+
+# %%
+wall = {"step_flop": "24_000_000", "comm_bytes": "4_000", "peak_flop_per_s": "1_000", "kernel_efficiency": 0.5, "bandwidth": "10"}
+shared = {name: wall[name] for name in ("step_flop", "peak_flop_per_s", "kernel_efficiency")}
+sending = COMM_TIME(comm_bytes=wall["comm_bytes"], bandwidth=wall["bandwidth"])
+met = next(cards for cards in range(1, 999) if COMPUTE_TIME(num_gpus=cards, **shared) <= sending)
+judge(met, CRITICAL_GPUS(**wall), within=0)
+
+# %% [markdown]
+# 1. Double the bandwidth. Which wall moves, and by how much?
+# 2. A newer card computes three times as fast on the same network. What becomes of the number of cards that is worth having?
+# 3. Is there a slider that moves both curves? What does that mean for the plan to buy faster cards?
+
+# %%
+wall_explorer()
+
+# %% [markdown]
 # ## Make your own
 #
 # An explorer is an ordinary ipywidget: `explorer.world_size = 16` moves it, `explorer.observe(...)` listens to it. For a
@@ -265,6 +311,9 @@ ask("E004-Q02").form()
 ask("E000-TF01").form()
 
 # %%
+ask("E002-Q01").form()
+
+# %%
 ask("E002-Q02").form()
 
 # %%
@@ -272,6 +321,9 @@ ask("E000-SA01").form()
 
 # %%
 ask("E002-Q10").form()
+
+# %%
+ask("E000-SA04").form()
 
 # %% [markdown]
 # ## What people get wrong

@@ -558,6 +558,9 @@ claims(chapter=2, verdict="wrong")
 # %%
 claims(chapter=2, verdict="convention")
 
+# %%
+claims(chapter=2, verdict="empirical")
+
 # %% [markdown]
 # ## Interview lens
 #

@@ -498,7 +498,7 @@ Claim("For GPT-3 it frees {freed:%} of the activations and adds {selective_overh
 # The same four ways over the length of the sequence, against the room beside the model states.
 #
 # 1. Where does each curve leave the room? By which factor do the outer two differ there?
-# 2. Set the number of segments to the number of layers. Which curve does "a segment at a time" meet, and why exactly?
+# 2. Set the number of segments to the number of layers. Which curve does "segments rebuilt" meet, and why exactly?
 # 3. Which curves bend when sequences become long? Switch to FlashAttention and look again.
 
 # %%

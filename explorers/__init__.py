@@ -25,6 +25,7 @@ from .tensor_parallel import layer_activation_explorer, layer_params_explorer, l
 from .throughput import mfu_explorer, scaling_explorer, training_time_explorer
 from .timeline import Timeline
 from .units import unit_explorer
+from .walls import wall_explorer
 
 __all__ = [
     "Blocks",
@@ -80,6 +81,7 @@ __all__ = [
     "training_time_explorer",
     "unit_explorer",
     "update_explorer",
+    "wall_explorer",
 ]
 
 # name: the function that makes it; what tests and benchmarks go through

@@ -77,10 +77,10 @@ def recompute_explorer(
         Slider("zero_headroom_bytes", zero_headroom_bytes, "room beside the model states"),
     ]
     curves = {
-        "keep everything": ACTIVATION,
-        "rebuild only the scores": LINEAR_ACTIVATION,
-        "rebuild a segment at a time": SEGMENTED_PEAK,
-        "rebuild a layer at a time": FULL_RECOMPUTE_PEAK,
+        "all kept": ACTIVATION,
+        "scores rebuilt": LINEAR_ACTIVATION,
+        "segments rebuilt": SEGMENTED_PEAK,
+        "layers rebuilt": FULL_RECOMPUTE_PEAK,
     }
     view = Curve(curves, controls[1], "activations at the peak", limit="zero_headroom_bytes", limit_label="room", log=(True, True))
     title, fixed = "What recomputing saves", {"recomputed_share": 1}

@@ -152,7 +152,8 @@ class Grid:
         """The figure and the size of the grid, in words."""
         figure = f"{self.what}: {self._write(scene['figure'])}. " if self.headline or self.counted else f"{self.what}. "
         counts = ", ".join(f"{number} {name}" for name, number in zip(self.legend, self._counts(scene["cells"]), strict=True))
-        return f"{figure}{len(scene['cells'])} rows of {len(scene['cells'][0])} cells: {counts}."
+        notes = "".join(f" {self._named(self.row_label, i)} {self.note_what} {write(note)}." for i, note in enumerate(scene["notes"]))
+        return f"{figure}{len(scene['cells'])} rows of {len(scene['cells'][0])} cells: {counts}.{notes}"
 
     def _write(self, value):
         return write(value, self._unit, scale=self.scale)

@@ -50,7 +50,7 @@ def update_explorer(update_size=0.0001, num_updates=MANY, number_format="bf16", 
 def loss_scale_explorer(loss_scale=1, number_format="fp16"):
     """The gradients that survive in a format, between the smallest and the largest, over the factor on the loss."""
     controls = [Slider("loss_scale", loss_scale, "factor on the loss", scale="doubling"), Choice(NUMBER_FORMAT, number_format, "format")]
-    curves = {"largest that does not overflow": OVERFLOW_GRADIENT, "smallest that survives": RESCUED_GRADIENT}
+    curves = {"largest, no overflow": OVERFLOW_GRADIENT, "smallest, no zero": RESCUED_GRADIENT}
     view = Curve(curves, controls[0], "gradient", log=(True, True))
     title = "What a loss scale rescues"
     return Explorer(OVERFLOW_GRADIENT, controls, view, title=title, made_by="explorers.loss_scale_explorer")

@@ -79,9 +79,9 @@ def mountain_explorer(
 ):
     """What one micro-batch's activations occupy over a step, layer by layer: the mountain, and the ridge that rebuilding leaves."""
     controls = [
+        Slider("num_layers", num_layers, "layers", span=(1, 96)),
         Choice(RECOMPUTE, recompute, "forward leaves"),
         Slider("num_segments", num_segments, "segments, if rebuilt", scale="doubling", span=(1, 96)),
-        Slider("num_layers", num_layers, "layers", span=(1, 96)),
         Slider("seq_length", seq_length, "sequence length", scale="doubling"),
         Slider("micro_batch", micro_batch, "sequences", scale="doubling"),
         Slider("hidden_size", hidden_size, "width of the model", scale="log"),

@@ -45,7 +45,7 @@ def mfu_explorer(
         Slider("peak_flop_per_s", peak_flop_per_s, "peak of a card"),
         Slider("recomputed_share", recomputed_share, "share of the forward pass recomputed"),
     ]
-    curves = {"MFU, six FLOP a parameter": MFU_OF_PARAMETERS, "MFU, scores counted": MFU_WITH_SCORES, "HFU": HFU_WITH_SCORES}
+    curves = {"MFU, parameters": MFU_OF_PARAMETERS, "MFU, and scores": MFU_WITH_SCORES, "HFU, and scores": HFU_WITH_SCORES}
     view = Curve(curves, controls[0], "share of the peak", scale="%")
     fixed = {"causal_share": 1, "peak_factor": 1}
     title = "How well the cards are used"

@@ -30,23 +30,27 @@ function called(label, i) {
   return typeof label === "string" ? label.replace("{}", i + 1) : label[i];
 }
 
-function describe(view, { cells, figure }) {
+function describe(view, { cells, notes, figure }) {
   const size = write(figure, view.unit, 4, view.scale);
   const all = cells.flat();
   const counts = view.legend.map((name, kind) => all.filter((cell) => cell[0] === kind).length);
   const total = counts.reduce((sum, count) => sum + count, 0);
   const told = view.headline || view.counted;
   const counting = counts.map((count, kind) => `${count} ${view.legend[kind]}`).join(", ");
+  const noted = notes.map((note, row) => ` ${called(view.rowLabel, row)} ${view.noteWhat} ${number(note)}.`).join("");
   return {
     headline: told ? size : "",
     detail: view.what,
     lamp: null,
     head: ["cells", "number", "share"],
-    rows: view.legend.map((name, kind) => ({
-      colour: view.palette[kind % view.palette.length],
-      cells: [name, String(counts[kind]), total ? `${fixed((100 * counts[kind]) / total, 1)}%` : "–"],
-    })),
-    sentence: `${view.what}${told ? `: ${size}` : ""}. ${cells.length} rows of ${cells[0].length} cells: ${counting}.`,
+    rows: [
+      ...view.legend.map((name, kind) => ({
+        colour: view.palette[kind % view.palette.length],
+        cells: [name, String(counts[kind]), total ? `${fixed((100 * counts[kind]) / total, 1)}%` : "–"],
+      })),
+      ...notes.map((note, row) => ({ cells: [called(view.rowLabel, row), view.noteWhat, number(note)] })),
+    ],
+    sentence: `${view.what}${told ? `: ${size}` : ""}. ${cells.length} rows of ${cells[0].length} cells: ${counting}.${noted}`,
   };
 }
 

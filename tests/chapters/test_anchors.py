@@ -30,5 +30,10 @@ def test_anchor(row):
     assert amounts.write(value, formula(row["result"]).unit, row.get("digits", 4), scale) == row["reads"]
 
 
+def test_links_of_the_offload_explorers():
+    links = {option["label"]: option["sets"] for preset in explorers.copies_explorer().spec["presets"] for option in preset["options"]}
+    assert amounts.write(links["PCIe 4.0 x16"]["host_bandwidth"], formula("pcie_bandwidth").unit, 3) == "31.5 GB/s"
+
+
 def test_explorers_with_anchors_are_the_packages():
     assert {row["explorer"] for row in ROWS} <= set(explorers.__all__)
