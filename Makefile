@@ -3,7 +3,7 @@ SHELL := bash
 .SHELLFLAGS := -eo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help study test check notebooks course lab clean
+.PHONY: help study test check notebooks book course lab clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -34,6 +34,9 @@ check: $(READY) ## lint, format, layers, stray numbers, spelling, built files
 notebooks: $(READY) ## build the notebooks, pictures and contents page from their sources
 	$(BIN)/python -m tools.notebooks
 	$(BIN)/python -m tools.contents
+
+book: $(READY) ## build the static site in build/book; it needs no kernel and no network
+	$(BIN)/python -m book.build
 
 course: $(READY) ## build the assignments and hand out the ones you do not have yet
 	$(BIN)/psi course build

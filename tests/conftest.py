@@ -1,6 +1,8 @@
 """What several tests share: the programs they drive, and a life without the network."""
 
+import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -42,3 +44,27 @@ def node():
 def offline(monkeypatch):
     """Python processes started by the test reach nothing but this machine."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(OFFLINE), os.environ.get("PYTHONPATH")])))
+
+
+@pytest.fixture
+def in_node(node, tmp_path):
+    """`in_node(module, body, data)`: what async function `body` over `(widget, data)` returns, `widget` being the ES module's exports."""
+
+    def run(module, body, data):
+        (tmp_path / "widget.mjs").write_text(module)
+        (tmp_path / "data.json").write_text(json.dumps(data))
+        (tmp_path / "main.mjs").write_text(MAIN % body)
+        done = subprocess.run([node, "main.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+MAIN = """
+import { readFileSync } from "node:fs";
+import * as widget from "./widget.mjs";
+const data = JSON.parse(readFileSync("data.json", "utf8"));
+const body = %s;
+process.stdout.write(JSON.stringify(await body(widget, data)));
+"""

@@ -10,7 +10,7 @@ import pytest
 from tools import machine
 from tools.notebooks import ROOT
 
-CODE = ("formulary", "explorers", "autograder", "labs", "chapters", "tools", "tests")
+CODE = ("formulary", "explorers", "autograder", "labs", "chapters", "book", "tools", "tests")
 
 
 def canonical(name):

@@ -34,12 +34,12 @@ def open_page(browser):
 
 @pytest.fixture
 def bare(open_page):
-    """`bare(explorer)`: a page that shows it with no Jupyter around; `window.shown.model` is its model."""
+    """`bare(explorer)`: a page, or the given one, that shows it with no Jupyter around; `window.shown.model` is its model."""
 
-    def bare(explorer, *, width=1000, theme="light", orphan=False):
-        page = open_page(width)
+    def bare(explorer, *, width=1000, theme="light", orphan=False, page=None):
+        page = page or open_page(width)
         page.set_content(PAGE % "; ".join(map(": ".join, zip(VARIABLES, THEMES[theme], strict=True))))
-        page.add_script_tag(content=f"{BARE}\nwindow.show = show;")
+        page.add_script_tag(content=f"(() => {{ {BARE}\nwindow.show = show; }})()")
         page.evaluate(SHOW, [_state(explorer), orphan])
         return page
 

@@ -2,7 +2,15 @@
 
 import pytest
 
-from explorers import memory_explorer, sharding_explorer
+from explorers import (
+    EXPLORERS,
+    bits_explorer,
+    gather_explorer,
+    memory_explorer,
+    pipeline_explorer,
+    ring_blocks_explorer,
+    sharding_explorer,
+)
 from formulary.hardware import GPUS
 from formulary.memory import RECIPE, ZERO_STATE
 from formulary.models import MODEL_PARAMS
@@ -151,6 +159,40 @@ def test_elements_are_kept_from_one_picture_to_the_next(bare, explorer):
     page.evaluate("window.bars = [...document.querySelectorAll('svg rect')]")
     page.get_by_role("slider", name="Parameters").press("ArrowRight")
     assert page.evaluate("bars.every((bar, i) => bar === document.querySelectorAll('svg rect')[i])")
+
+
+def test_every_explorers_first_slider_moves_number_and_picture(bare, open_page):
+    page, still = open_page(), []
+    seen = lambda: (page.locator(".psi-report").text_content(), page.locator("svg").inner_html())
+    for name, make in EXPLORERS.items():
+        bare(make(), page=page)
+        before, slider = seen(), page.locator(SLIDERS).first
+        slider.press("ArrowRight")
+        if seen() == before:
+            slider.press("ArrowLeft")  # it stood at its end
+        still += [name] if any(now == then for now, then in zip(seen(), before, strict=True)) else []
+    assert still == []
+
+
+def test_a_player_plays_to_the_end_and_starts_again(bare):
+    page = bare(ring_blocks_explorer(3, round=3))
+    page.get_by_role("button", name="play").click()
+    page.wait_for_function("shown.model.get('round') === 4")
+    assert page.locator(".psi-headline").text_content() == "9"
+    page.get_by_role("button", name="play").click()
+    page.wait_for_function("shown.model.get('round') === 1")
+    page.get_by_role("button", name="pause").click()
+    assert page.get_by_role("slider", name="Rounds done").get_attribute("aria-valuetext") == "1 of 4"
+
+
+@pytest.mark.parametrize(
+    ("make", "width", "theme"), [(pipeline_explorer, 1000, "dark"), (gather_explorer, 375, "light"), (bits_explorer, 375, "dark")]
+)
+def test_timelines_and_grids_are_accessible(bare, accessibility, make, width, theme, tmp_path):
+    page = bare(make(), width=width, theme=theme)
+    page.screenshot(path=tmp_path / "shown.png", full_page=True)
+    assert accessibility(page, "#place") == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
 
 
 def test_closing_lets_go_of_the_model(bare, explorer):
