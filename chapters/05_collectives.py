@@ -490,5 +490,6 @@ claims(chapter=5, verdict="true_with_rounding")
 #
 # ## Where to go on
 #
-# - The lab *What do the ranks send?* (`labs/notebooks/traffic`) counts the bytes of real collectives, by their kind.
-# - Next: chapter 6, *Data parallelism*, hides these seconds behind the backward pass.
+# - Lab [What does a rank send in a step?](../labs/notebooks/traffic.ipynb): the collectives of real processes, counted by their
+#   kind. At its end you write a ring all-reduce of your own.
+# - Next: [chapter 6, *Data parallelism*](06_data_parallel.ipynb), hides these seconds behind the backward pass.

@@ -463,6 +463,6 @@ claims(chapter=6, verdict="convention")
 #
 # ## Where to go on
 #
-# - The lab *What do the ranks send?* (`labs/notebooks/traffic`) counts DDP's all-reduces in real processes, with and without
+# - Lab [What does a rank send in a step?](../labs/notebooks/traffic.ipynb): DDP's all-reduces in real processes, with and without
 #   `no_sync`.
-# - Next: chapter 7, *ZeRO, FSDP and hybrid sharding*, for models that do not fit.
+# - Next: [chapter 7, *ZeRO, FSDP and hybrid sharding*](07_zero.ipynb), for models that do not fit.

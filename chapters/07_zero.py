@@ -648,5 +648,7 @@ claims(chapter=7, verdict="empirical")
 #
 # - Lab [What does a rank keep between steps?](../labs/notebooks/model_states.ipynb): DDP, ZeRO-1 and FSDP2 in real processes,
 #   predicted and counted to the byte.
-# - Lab [A cluster on paper](../labs/notebooks/paper_cluster.ipynb): the peak of models you have no cluster for.
-# - Next: chapter 8, *Offload*, moves what even sharding leaves too large out of the GPU.
+# - Lab [What does a rank send in a step?](../labs/notebooks/traffic.ipynb): the passes of this chapter, counted.
+# - Labs [A cluster on paper](../labs/notebooks/paper_cluster.ipynb) and [Peak memory](../labs/notebooks/peak_memory.ipynb): the
+#   worst moment of a step, for models you have no cluster for and on a GPU.
+# - Next: [chapter 8, *Offload*](08_offload.ipynb), moves what even sharding leaves too large out of the GPU.

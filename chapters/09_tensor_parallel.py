@@ -27,6 +27,7 @@ from IPython.display import display
 from autograder import ask
 from explorers import layer_activation_explorer, layer_params_explorer, layer_traffic_explorer, split_explorer
 from formulary import Claim, judge
+from formulary.amounts import read
 from formulary.claims import claims
 from formulary.communication import ALL_REDUCE
 from formulary.hardware import GPUS, NETWORKS
@@ -317,7 +318,7 @@ one_unit = {"seq_length": 1, "micro_batch": 1, "hidden_size": 1, "num_heads": 1,
 factor = judge(TP_ACTIVATION(**one_unit), SP_ACTIVATION(**one_unit)).ratio
 slips = {"ranks": 8}
 hints = {"ranks": "that would be so if tensor parallelism alone had cut nothing"}
-guess and judge(float(guess), factor, within=0.05, mistakes=slips, hints=hints)
+guess and judge(read(guess), factor, within=0.05, mistakes=slips, hints=hints)
 
 # %% [markdown]
 # Per element of the residual stream, in bytes, on eight ranks:
@@ -463,6 +464,5 @@ claims(chapter=9, verdict="true")
 #
 # ## Where to go on
 #
-# - The lab *What a rank holds and sends when layers are cut* (`labs/notebooks/tensor_parallel`) counts real collectives of
-#   three plans.
-# - Next: chapter 10, *Pipeline parallelism*, lays layers out instead of cutting them.
+# - Lab [Layers cut across processes](../labs/notebooks/tensor_parallel.ipynb): three plans that cut alike, and their collectives.
+# - Next: [chapter 10, *Pipeline parallelism*](10_pipeline.ipynb), lays layers out instead of cutting them.

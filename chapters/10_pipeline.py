@@ -467,5 +467,6 @@ claims(chapter=10, verdict="true_with_rounding")
 #
 # ## Where to go on
 #
-# - Lab [The pipeline, replayed](../labs/notebooks/pipeline.ipynb): PyTorch's own schedules, laid out and counted.
-# - Next: chapter 11, *Capacity planning*, puts stages, cuts and replicas together.
+# - Lab [How long does a pipeline idle, and what does it keep alive?](../labs/notebooks/pipeline.ipynb): PyTorch's own schedules,
+#   laid out, counted and run.
+# - Next: [chapter 11, *Capacity planning*](11_planning.ipynb), puts stages, cuts and replicas together.
