@@ -48,6 +48,7 @@ from formulary.lowrank import (
     RSLORA_SCALE,
 )
 from formulary.memory import STATE
+from formulary.models import MODEL_LEDGER
 from formulary.shapes import MODELS
 from formulary.units import BYTE
 
