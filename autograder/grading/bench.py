@@ -6,6 +6,7 @@ that read free text have no such test: stock nbgrader leaves those to a person, 
 """
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -78,6 +79,7 @@ def main(argv):
     parser.add_argument("--stock", type=int, default=5, help="how many of them stock nbgrader marks too (5)")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--sizes", type=int, nargs="*", default=[], metavar="N", help="also the cost with so many submissions")
+    parser.add_argument("--kills", type=int, default=0, help="also kill -9 psi grade so many times, and compare the gradebooks")
     parser.add_argument("--only", choices=("paper_1", "bench_code"))
     options = parser.parse_args(argv[2:])
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {options.workers} workers, {options.submissions} submissions")
@@ -101,7 +103,8 @@ def _compare(name, options):
         _show_floor(bench)
         for size in options.sizes:
             _show_size(bench, size, options.workers)
-    return same == cells and cells > 0
+        kept = not options.kills or _show_kills(bench, options, ours["wall"])
+    return same == cells and cells > 0 and kept
 
 
 def _show(name, options, first, whole, ours, same, cells):
@@ -130,6 +133,24 @@ def _show_size(bench, size, workers):
     each = {what: 1000 * ours[what] / size for what in ("wall", "cpu")}
     print(f"  {size:>5} submissions: {each['wall']:.0f} ms each by the clock, {each['cpu']:.0f} ms of processor; {ours['mib']} MiB at most")
     print(f"        {ours['said']}")
+
+
+def _show_kills(bench, options, seconds):
+    """Kill `psi grade` at random moments of the time that it took undisturbed, let it end once, and compare all of both gradebooks."""
+    bench.hand_in(bench.ours, options.submissions)
+    bench.grade(options.workers)
+    undisturbed = _everything(bench.ours)
+    bench.hand_in(bench.ours, options.submissions)
+    draw, marked = random.Random(options.kills), []
+    for _ in range(options.kills):
+        bench.kill(options.workers, draw.uniform(0, seconds))
+        marked.append(bench.marked())
+    bench.grade(options.workers)
+    same = _everything(bench.ours) == undisturbed
+    print(
+        f"  killed {options.kills} times, after each so many were marked: {marked}; then the gradebook is {'the same' if same else 'NOT THE SAME'}"
+    )
+    return same
 
 
 class _Bench:
@@ -209,6 +230,19 @@ class _Bench:
         command = ("-m", "psi", "grade", self.name, "--course", str(self.ours), "--workers", str(workers), "--no-feedback", "--timing")
         return _measured(*command, cwd=ROOT.parent)
 
+    def kill(self, workers, seconds):
+        """Start `psi grade` and end it by kill -9 after so long, if it has not ended by itself."""
+        command = [sys.executable, "-m", "psi", "grade", self.name, "--course", str(self.ours), "--workers", str(workers), "--no-feedback"]
+        with subprocess.Popen(command, cwd=ROOT.parent, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                run.wait(seconds)
+            run.kill()
+
+    def marked(self):
+        """How many submissions the journal knows as marked."""
+        with sqlite3.connect(self.ours / "gradebook.db") as database:
+            return database.execute("select count(*) from psi_marked").fetchone()[0]
+
     def same_scores(self):
         """(how many scores are the same, how many lines both marked)."""
         ours, stock = _scores(self.ours), _scores(self.stock)
@@ -272,17 +306,33 @@ def _said(exercise, part, draw):
     return float(right.value) if part.type == "number" else as_written(exercise, part, right, "en")
 
 
+OF_CELLS = """from {table} as it join base_cell as cell on it.cell_id = cell.id
+join submitted_notebook as mine on it.notebook_id = mine.id join submitted_assignment as whole on mine.assignment_id = whole.id"""
+
+
 def _scores(folder):
-    query = """select student_id, cell.name, auto_score from grade join base_cell as cell on grade.cell_id = cell.id
-    join submitted_notebook as mine on grade.notebook_id = mine.id join submitted_assignment as whole on mine.assignment_id = whole.id"""
     with sqlite3.connect(folder / "gradebook.db") as database:
-        return {(student, name): score for student, name, score in database.execute(query)}
+        rows = database.execute(f"select student_id, cell.name, auto_score {OF_CELLS.format(table='grade')}")
+        return {(student, name): score for student, name, score in rows}
+
+
+def _everything(folder):
+    """Every grade and comment of a gradebook, but for the ids."""
+    columns = {"grade": "auto_score, manual_score, needs_manual_grade", "comment": "auto_comment, manual_comment"}
+    with sqlite3.connect(folder / "gradebook.db") as database:
+        return [
+            sorted(map(repr, database.execute(f"select student_id, cell.name, {named} {OF_CELLS.format(table=table)}")))
+            for table, named in columns.items()
+        ]
+
+
+def _environment():
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT.parent), os.environ.get("PYTHONPATH")]))}
+    return environment | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])}
 
 
 def _run(*command, cwd):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT.parent), os.environ.get("PYTHONPATH")]))}
-    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
-    done = subprocess.run([sys.executable, *command], cwd=cwd, env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, *command], cwd=cwd, env=_environment(), capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout[-1000:]}\n{done.stderr[-3000:]}")
     return done.stdout

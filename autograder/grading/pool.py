@@ -5,6 +5,8 @@ import time
 from collections import deque
 from multiprocessing.connection import wait
 
+from .. import jail
+
 TRIES = 2  # a job that ends two workers is given up
 PATIENCE = 600.0  # s; a worker that is silent for longer is stuck, since all that runs is bounded
 
@@ -46,7 +48,7 @@ def _serve(function, pipe, other):
         while True:
             pipe.send(_safely(function, pipe.recv()))
     except (EOFError, OSError, KeyboardInterrupt):
-        pass
+        jail.close()  # here, since a forked process ends without what it has to do at exit
 
 
 def _safely(function, job):

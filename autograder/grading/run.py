@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nbgrader.api import MissingEntry
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import parse_utc
@@ -61,8 +62,8 @@ class Course:
         """The gradebook, for one assignment. Raises InputError if that was never generated."""
         try:
             return Book(self.directory.db_url, self.directory.course_id, assignment)
-        except LookupError as error:
-            raise InputError(f"{assignment} is not in the gradebook: `psi course build {assignment}` puts it there") from error
+        except (MissingEntry, FileNotFoundError):  # the latter where nbgrader would have to make the gradebook first
+            raise InputError(f"{assignment} is not in the gradebook: `psi course build {assignment}` puts it there") from None
 
     def penalty(self):
         """The course's own rule for lateness: (student, score, seconds late) -> points or None."""

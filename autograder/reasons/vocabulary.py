@@ -14,6 +14,8 @@ from autograder.reasons.spelling import words_of
 
 WORD_END = r"(?:s|es)?(?![a-z0-9])"
 SYNTAX = re.compile(r"\\.|\[[^\]]*\][+*]?| ?\.\. ?|\+|\*| ")  # escaped characters and sets stay as they are
+GROUP = re.compile(r"\([^()]*\)\??|\[[^\[\]]*\][?*+]?")  # may be there in several ways, or not at all
+PART = re.compile(r"[. *+]")
 GAP = r"[^,.;:!?，。；：！？、\n]{0,18}?"
 
 MEANT = {"..": GAP, "+": r"\+", "*": "[a-z]*", " ": r"[\s\-]*"}
@@ -51,6 +53,11 @@ class Concept:
     is_predicate: bool
     pattern: re.Pattern
     terms: tuple = ()
+    needles: frozenset = frozenset()
+
+    def found_in(self, text):
+        """Every match in a text; most concepts are ruled out by their needles, which are much quicker to look for."""
+        return self.pattern.finditer(text) if any(needle in text for needle in self.needles) else ()
 
 
 @dataclass(frozen=True)
@@ -117,14 +124,22 @@ class Vocabulary:
         found = [
             Mention(concept.name, match.start(), match.end(), concept.is_predicate)
             for concept in self.concepts.values()
-            for match in concept.pattern.finditer(text)
+            for match in concept.found_in(text)
             if match.end() > match.start()
         ]
         return sorted(_outermost(found), key=lambda mention: (mention.start, -mention.end))
 
 
 def _concept(name, is_predicate, terms):
-    return Concept(name, is_predicate, compile_terms(_flat(name, terms, ())), tuple(terms[name]))
+    every = tuple(_flat(name, terms, ()))
+    return Concept(name, is_predicate, compile_terms(every), tuple(terms[name]), frozenset(map(_needle, every)))
+
+
+@cache
+def _needle(term):
+    """A piece of a term that stands in all it matches: the longest outside of all syntax; empty where none is sure to."""
+    term = GROUP.sub(" ", str(term).lower())
+    return "" if set(term) & set("()[]{}|?\\^$") else max(PART.split(term), key=len)
 
 
 def _flat(name, terms, above):

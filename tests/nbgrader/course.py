@@ -3,6 +3,7 @@
 import csv
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -11,9 +12,16 @@ from pathlib import Path
 import nbformat
 from nbgrader.api import Gradebook
 
+from autograder.grading.run import Options, grade
+
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = ROOT / "exercises" / "course"
 PS = "ps01_memory"
+ROWS = """
+select student_id, cell.name, {columns} from {table} as it join base_cell as cell on it.cell_id = cell.id
+join submitted_notebook as mine on it.notebook_id = mine.id join submitted_assignment as whole on mine.assignment_id = whole.id
+order by student_id, cell.name
+"""
 
 
 class Course:
@@ -78,5 +86,35 @@ class Course:
             return {row["student_id"]: row for row in csv.DictReader(file)}
 
 
+class Copy(Course):
+    """A copy of a course whose class has handed in and is not marked yet."""
+
+    def __init__(self, course, folder):
+        self.folder, self.assignment = folder, course.assignment
+        shutil.copytree(course.folder, folder, ignore=shutil.ignore_patterns("autograded", "feedback", "downloaded"))
+        with sqlite3.connect(folder / "gradebook.db") as database:
+            for table in ("grade", "comment", "submitted_notebook", "submitted_assignment"):
+                database.execute(f"delete from {table}")
+            database.execute("drop table if exists psi_marked")
+
+    def grade(self, **options):
+        return grade(self.folder, self.assignment, Options(**{"workers": 2} | options))
+
+    def rows(self):
+        return rows_of(self.folder)
+
+    def say(self, statement, *values):
+        with sqlite3.connect(self.folder / "gradebook.db") as database:
+            return list(database.execute(statement, values))
+
+
 def cells(notebook):
     return {cell.metadata.nbgrader.grade_id: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
+
+
+def rows_of(folder):
+    """Every grade and comment of a gradebook, but for the ids."""
+    grades = ROWS.format(table="grade", columns="auto_score, manual_score, needs_manual_grade")
+    comments = ROWS.format(table="comment", columns="auto_comment, manual_comment")
+    with sqlite3.connect(folder / "gradebook.db") as database:
+        return [*database.execute(grades), *database.execute(comments)]

@@ -7,7 +7,6 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -21,41 +20,11 @@ from autograder.bank import Bank
 from autograder.grading import pool, run
 from autograder.grading.cli import main
 from autograder.grading.run import Options, grade
-from tests.nbgrader.course import PS, Course
+from tests.nbgrader.course import PS, Copy
 
 BANK = Bank()
 EXERCISE = load_assignment(PS).exercises[0]
 CLASS = 12
-ROWS = """
-select student_id, cell.name, {columns} from {table} as it join base_cell as cell on it.cell_id = cell.id
-join submitted_notebook as mine on it.notebook_id = mine.id join submitted_assignment as whole on mine.assignment_id = whole.id
-order by student_id, cell.name
-"""
-
-
-class Copy(Course):
-    """A copy of a course whose class has handed in and is not marked yet."""
-
-    def __init__(self, course, folder):
-        self.folder, self.assignment = folder, course.assignment
-        shutil.copytree(course.folder, folder, ignore=shutil.ignore_patterns("autograded", "feedback", "downloaded"))
-        with sqlite3.connect(folder / "gradebook.db") as database:
-            for table in ("grade", "comment", "submitted_notebook", "submitted_assignment"):
-                database.execute(f"delete from {table}")
-            database.execute("drop table if exists psi_marked")
-
-    def grade(self, **options):
-        return grade(self.folder, self.assignment, Options(**{"workers": 2} | options))
-
-    def rows(self):
-        """Every grade and comment of the gradebook, as text."""
-        grades = ROWS.format(table="grade", columns="auto_score, manual_score, needs_manual_grade")
-        with sqlite3.connect(self.folder / "gradebook.db") as database:
-            return [*database.execute(grades), *database.execute(ROWS.format(table="comment", columns="auto_comment, manual_comment"))]
-
-    def say(self, statement, *values):
-        with sqlite3.connect(self.folder / "gradebook.db") as database:
-            return list(database.execute(statement, values))
 
 
 @pytest.fixture

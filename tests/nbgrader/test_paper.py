@@ -6,7 +6,7 @@ import pytest
 from autograder.assignment import answer_id, load_assignment, solution
 from autograder.bank import Bank
 from autograder.students import StudentBank
-from tests.nbgrader.course import Course, cells
+from tests.nbgrader.course import Copy, Course, cells, rows_of
 
 BANK = Bank()
 PAPER = load_assignment("paper_1")
@@ -27,6 +27,12 @@ def test_a_perfect_paper_waits_only_for_a_person_and_a_blank_one_for_nobody(pape
     assert all(perfect[name][0] == line.points for name, (_, line) in LINES.items() if name not in waiting)
     assert sum(line.points for _, line in LINES.values()) == 100
     assert {grade[:3] for grade in paper.grades("student_blank").values()} == {(0, None, False)}
+
+
+def test_psi_grade_writes_the_same_gradebook(paper, tmp_path):
+    ours = Copy(paper, tmp_path / "course")
+    ours.grade(feedback=False)
+    assert ours.rows() == rows_of(paper.folder)
 
 
 def test_the_hundred_is_reached_when_a_person_confirms(paper):
