@@ -18,6 +18,7 @@ from .pipeline import pipeline_explorer
 from .plan import Blocks, counter
 from .planner import planner_explorer
 from .precision import loss_scale_explorer, spacing_explorer, update_explorer
+from .reliability import interval_explorer, saving_explorer
 from .sharding import fsdp_peak_explorer, hybrid_explorer, traffic_explorer
 from .stacked_bar import StackedBar
 from .steps import gather_explorer, mountain_explorer
@@ -55,6 +56,7 @@ __all__ = [
     "hybrid_explorer",
     "in_flight_explorer",
     "intensity_explorer",
+    "interval_explorer",
     "layer_activation_explorer",
     "layer_params_explorer",
     "layer_traffic_explorer",
@@ -72,6 +74,7 @@ __all__ = [
     "recompute_explorer",
     "ring_blocks_explorer",
     "ring_explorer",
+    "saving_explorer",
     "scaling_explorer",
     "sharding_explorer",
     "spacing_explorer",

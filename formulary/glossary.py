@@ -613,7 +613,7 @@ exposed_offload_time = quantity("exposed_offload_time", r"t_{\mathrm{wait}}", SE
 hiding_bandwidth = quantity("hiding_bandwidth", r"\beta_{\mathrm{hide}}", BYTE / SECOND, "bandwidth that hides the copies", (10**8, 10**11))
 
 # Failures and checkpoints
-gpu_failure_rate = quantity("gpu_failure_rate", r"\lambda_1", 1 / SECOND, "failures of one GPU per second", (10**-10, 10**-8))
+gpu_failure_rate = quantity("gpu_failure_rate", r"\lambda_1", 1 / SECOND, "failures of one GPU per second", (10**-11, 10**-7))
 failure_rate = quantity("failure_rate", r"\lambda", 1 / SECOND, "failures of the job per second", (10**-7, 10**-4))
 mtbf = quantity("mtbf", r"\mathrm{MTBF}", SECOND, "mean time between failures of the job", (10**3, 10**7))
 expected_stops = quantity("expected_stops", r"n_{\mathrm{stop}}", PURE, "failures expected during the training", (0, 1000))

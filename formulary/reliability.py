@@ -199,6 +199,30 @@ LEAST_OVERHEAD = define(
     **_SHORT,
 )
 
+# --- the same by cards ------------------------------------------------------------------------------------------------------
+
+FAILURE_RATE = define(
+    g.failure_rate,
+    derivation=Derivation("Failures of one GPU", g.gpu_failure_rate).multiply(
+        "of all of them", g.num_gpus, g.num_gpus * g.gpu_failure_rate
+    ),
+    **_FAILURES,
+)
+
+
+def _of_cards(one, **details):
+    """Formula `one`, by how many cards there are and how often one of them fails."""
+    rate = one.expr.subs(g.failure_rate, FAILURE_RATE.expr)
+    derivation = Derivation("For a job's failure rate", one.expr).substitute("any card stops the job", [FAILURE_RATE], rate)
+    most = derivation.at_most("at most everything is lost", 1, sp.Min(1, rate)) if one.valid else derivation
+    given = {"source": one.source, "assumptions": one.assumptions, "chapter": 15, "covers": ("F33",)}
+    return define(one.result, derivation=most, **given, **details)
+
+
+CLUSTER_OVERHEAD = _of_cards(CHECKPOINT_OVERHEAD, name="cluster_checkpoint_overhead")
+CLUSTER_EXACT_OVERHEAD = _of_cards(EXACT_OVERHEAD, name="cluster_exact_overhead")
+CLUSTER_INTERVAL = _of_cards(CHECKPOINT_INTERVAL, name="cluster_checkpoint_interval")
+
 # --- size and time of a checkpoint --------------------------------------------------------------------------------------
 
 _SAVING = {"source": "ZeRO paper's ledger; BLOOM's and Llama's published checkpoints", "chapter": 15, "covers": ("F34",)}

@@ -107,6 +107,27 @@ def test_failures_of_many_cards():
     assert formula("mtbf")(num_gpus=cards, gpu_failure_rate=rate) == pytest.approx(days / np.mean(stops), rel=0.02)
 
 
+@pytest.mark.witness("failure_rate", "cluster_checkpoint_overhead", "cluster_exact_overhead", "cluster_checkpoint_interval")
+def test_intervals_of_many_cards():
+    cards, interval = 16, 2 * HOUR
+    fails = np.sort(np.random.default_rng(3).exponential(cards / RATE, (cards, 12_000)).cumsum(1), axis=None)
+    gaps = np.diff(fails[fails < 10_000 * cards / RATE])  # every card has failed for as long as this
+    assert formula("failure_rate")(num_gpus=cards, gpu_failure_rate=RATE / cards) == pytest.approx(1 / gaps.mean(), rel=0.02)
+    job = {"num_gpus": cards, "gpu_failure_rate": RATE / cards, "checkpoint_time": SAVE}
+    lost = 1 - interval * (gaps // (interval + SAVE)).sum() / gaps.sum()
+    assert formula("cluster_exact_overhead")(checkpoint_interval=interval, restart_time=0, **job) == pytest.approx(lost, rel=0.05)
+    assert formula("cluster_checkpoint_overhead")(checkpoint_interval=interval, restart_time=0, **job) == pytest.approx(lost, rel=0.05)
+    tried = np.linspace(0.5 * HOUR, 2.5 * HOUR, 401)
+    best = tried[np.argmax([t / expected_time(t, 400) for t in tried])]
+    assert formula("cluster_checkpoint_interval")(**job) == pytest.approx(best, rel=0.03)
+
+
+@pytest.mark.witness("cluster_checkpoint_overhead")
+def test_no_more_than_everything_is_lost():
+    job = {"num_gpus": 1, "gpu_failure_rate": RATE, "checkpoint_time": SAVE, "restart_time": 0}
+    assert formula("cluster_checkpoint_overhead")(checkpoint_interval=90 * HOUR, **job) == 1
+
+
 @pytest.mark.witness("checkpoint_bytes", "checkpoint_time")
 @pytest.mark.parametrize("saved", ["weights_and_optimizer", "optimizer_only", "everything"])
 def test_tensors_of_a_checkpoint(saved):
