@@ -17,7 +17,7 @@ CALLS = {
     "one_block": "one block only",
 }
 WIDTH = MODELS["LLaMA 7B"]["hidden_size"]
-FFN = MODELS["GPT-3"]["ffn_size"]
+LARGE = MODELS["GPT-3"]
 
 
 def _ranks(tensor_parallel):
@@ -34,12 +34,12 @@ def _tokens(seq_length, micro_batch, hidden_size):
 
 def layer_params_explorer(
     tensor_parallel=2,
-    hidden_size=WIDTH,
-    ffn_size=FFN,
+    hidden_size=LARGE["hidden_size"],
+    ffn_size=LARGE["ffn_size"],
     mlp_kind="gelu_mlp",
-    num_heads=32,
-    num_kv_heads=32,
-    head_dim=128,
+    num_heads=LARGE["num_heads"],
+    num_kv_heads=LARGE["num_kv_heads"],
+    head_dim=LARGE["head_dim"],
     presets=SHAPES,
 ):
     """Parameters of a layer on one rank as ranks are added: the MLP by columns and rows, attention by heads."""
@@ -54,7 +54,7 @@ def layer_params_explorer(
         Slider("head_dim", head_dim, "width of a head", scale="doubling"),
     ]
     curves = {"MLP": TP_MLP, "attention": TP_ATTENTION}
-    view = Curve(curves, ranks, "parameters of a layer", log=(True, True))
+    view = Curve(curves, ranks, "parameters of a layer", log=(True, True), scale="M")
     made_by = "explorers.layer_params_explorer"
     return Explorer(list(curves.values()), controls, view, title="What a cut layer holds", presets=presets, made_by=made_by)
 
