@@ -134,6 +134,8 @@ def formula(value, letters):
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise AnswerError(f"a formula is a text in quotes, not {_short(value)}", f"公式应是引号里的一段文字，而不是 {_short(value)}")
+    if isinstance(value, int) and value.bit_length() > BITS:
+        raise AnswerError(f"{_short(value)} is no formula", f"{_short(value)} 不是公式")
     try:
         *before, last = expression.sides(value if isinstance(value, str) else repr(value)) or [""]
         found = [trees for side in before if (trees := _readings_or_none(side, letters))]

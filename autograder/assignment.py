@@ -254,13 +254,15 @@ def _line_cell(exercise, line, languages):
 
 
 def worth(exercise, line, languages):
-    """What a reason may say, with the points for it; what contradicts the line earns none."""
+    """What a reason may say, with the points for it; last, on a line, what contradicts and earns none."""
     if line.marked_by != "claims":
         return
     rubric = load_rubric(exercise.id).of_line(line.name)
-    for claim in (claim for kind in (EARNS, CONTRADICTS) for claim in rubric.lines[0].of_kind(kind)):
-        earned = claim.worth * line.points / rubric.points
-        yield f"{points(earned, languages)}: {Text(en=claim.en, zh=claim.zh).say(languages)}"
+    for claim in rubric.lines[0].of_kind(EARNS):
+        yield f"{points(claim.worth * line.points / rubric.points, languages)}: {Text(en=claim.en, zh=claim.zh).say(languages)}"
+    if against := rubric.lines[0].of_kind(CONTRADICTS):
+        en, zh = ("; ".join(claim.en for claim in against), "；".join(claim.zh for claim in against))
+        yield f"{points(0, languages)}: {Text(en=en, zh=zh).say(languages)}"
 
 
 def _scheme(exercise, line, languages):
