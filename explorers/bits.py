@@ -4,7 +4,7 @@ import sympy as sp
 
 from formulary import glossary as g
 from formulary.hardware import FORMATS
-from formulary.precision import EXPONENT_BIAS, FLOAT_SPACING
+from formulary.precision import EXPONENT_BIAS, FLOAT_SPACING, LARGEST_FLOAT, SMALLEST_SUBNORMAL
 
 from .control import Number
 from .explorer import Explorer
@@ -12,11 +12,12 @@ from .grid import COLUMN, NOTHING, Grid
 
 TITLES = [title for title in FORMATS if title != "fp64"]  # which is what browsers compute with
 BIGGEST = max(1 + FORMATS[title]["exponent_bits"] + FORMATS[title]["mantissa_bits"] for title in TITLES)
-SPAN = (1e-9, 1e6)
+SPAN = tuple(formula(**FORMATS["fp16"].only(formula)) for formula in (SMALLEST_SUBNORMAL, LARGEST_FLOAT))
 
 _x = sp.Symbol("number", positive=True)
 _bias, _spacing, _steps, _code, _last = sp.symbols("bias spacing steps code last_finite", positive=True)
-_half = sp.Rational(1, 2)
+_half, _mantissa = sp.Rational(1, 2), g.mantissa_bits
+_per_binade, _binade, _top = 2**_mantissa, g.binade, g.max_exponent
 _up = sp.floor(_x / _spacing + _half)
 _place = g.exponent_bits + g.mantissa_bits - COLUMN  # of a bit, from the right
 _bit = sp.Mod(sp.floor(sp.Min(_code, _last + 1) / 2**_place), 2)
@@ -28,8 +29,8 @@ STORED = {
     "binade": sp.Max(sp.floor(sp.log(_x, 2)), 1 - _bias),
     "spacing": FLOAT_SPACING.expr,
     "steps": sp.Piecewise((_up - sp.Mod(_up, 2), sp.Eq(_x / _spacing + _half, _up)), (_up, True)),
-    "code": (g.binade + _bias - 1) * 2**g.mantissa_bits + _steps,
-    "last_finite": (g.max_exponent + _bias + 1) * 2**g.mantissa_bits - 1 - g.reserved_codes,
+    "code": (_binade + _bias - 1) * _per_binade + _steps,
+    "last_finite": (_top + _bias + 1) * _per_binade - 1 - g.reserved_codes,
 }
 
 

@@ -3,7 +3,9 @@
 import sympy as sp
 
 from formulary import glossary as g
-from formulary.attention import FLASH_ACCESSES
+from formulary.attention import FLASH_ACCESSES, SRAM_ELEMENTS
+from formulary.hardware import GPUS
+from formulary.shapes import MODELS
 from formulary.tensor_parallel import TP_MLP
 
 from .control import Slider, Step
@@ -11,6 +13,9 @@ from .explorer import Explorer
 from .grid import COLUMN, NOTHING, ROW, Grid
 
 LARGEST_RING = 16
+GPT = MODELS["GPT-3"]
+LONGEST = GPT["num_positions"]
+ON_CHIP = SRAM_ELEMENTS(**GPUS["A100 80GB"].only(SRAM_ELEMENTS))
 _k, _t = g.world_size, g.tensor_parallel
 _round = sp.Symbol("round", integer=True, nonnegative=True)
 # In every round rank i receives from its left neighbour. A block that has come d ranks far holds d + 1 contributions; once it has
@@ -58,7 +63,7 @@ def _piece(place):
     return sp.floor(place * _t / LONG)
 
 
-def split_explorer(tensor_parallel=2, hidden_size=4096, ffn_size=16384, rank=0):
+def split_explorer(tensor_parallel=2, hidden_size=GPT["hidden_size"], ffn_size=GPT["ffn_size"], rank=0):
     """An MLP's two matrices cut among ranks, the first by columns and the second by rows: no rank needs another's piece between them."""
     mine = sp.Or(sp.And(_first, sp.Eq(_piece(COLUMN), _shown)), sp.And(_second, sp.Eq(_piece(ROW), _shown)))
     in_first, in_second = sp.And(_first, ROW < THIN), sp.And(_second, COLUMN <= LONG + THIN)
@@ -92,7 +97,7 @@ _turn = COLUMN * _tiles[0] + ROW  # keys in the outer loop, queries in the inner
 MOST_TILES = 3000
 
 
-def tiles_explorer(seq_length=1024, head_dim=64, sram_elements=49152, tile=0):
+def tiles_explorer(seq_length=LONGEST, head_dim=64, sram_elements=ON_CHIP, tile=0):
     """The score matrix in tiles, one at a time on chip: what tiled attention moves, whatever the order."""
     view = Grid(
         rows=_tiles[0],
@@ -106,9 +111,9 @@ def tiles_explorer(seq_length=1024, head_dim=64, sram_elements=49152, tile=0):
         headline=FLASH_ACCESSES,
     )
     controls = [
-        Slider("seq_length", seq_length, "sequence length", scale="doubling", span=(512, 4096)),
+        Slider("seq_length", seq_length, "sequence length", scale="doubling", span=(512, LONGEST)),
         Slider("head_dim", head_dim, "width of a head", scale="doubling", span=(32, 128)),
-        Slider("sram_elements", sram_elements, "elements that fit on chip", scale="doubling", span=(16384, 131072)),
+        Slider("sram_elements", sram_elements, "elements that fit on chip", scale="doubling", span=(ON_CHIP / 4, ON_CHIP * 2)),
         Step("tile", "tiles begun", _tiles[0] * _tiles[1], tile, span=MOST_TILES, pace=60),
     ]
     return Explorer([FLASH_ACCESSES], controls, view, title="Attention in tiles", made_by="explorers.tiles_explorer")

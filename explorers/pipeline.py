@@ -22,6 +22,7 @@ from .timeline import ALL, Timeline
 
 piece, micro = counter("piece"), counter("micro")
 _P, _M, _V = g.num_stages, g.num_micro_batches, g.chunks_per_stage
+_F, _X, _W = g.stage_forward_time, g.input_grad_time, g.weight_grad_time
 order, split = counter("order"), counter("split")
 _row = sp.Mod(piece, _P)
 
@@ -54,7 +55,7 @@ RULES = (
         _over,
         row=_row,
         turn=3 * (_forth - _may_hold) + 2,
-        length=g.stage_forward_time / _V,
+        length=_F / _V,
         after=[("forward", {"piece": piece - 1, "micro": micro})],
         takes=1,
         **_share,
@@ -64,7 +65,7 @@ RULES = (
         _over,
         row=_row,
         turn=3 * _back,
-        length=sp.Piecewise((g.input_grad_time, sp.Eq(split, 1)), (g.input_grad_time + g.weight_grad_time, True)) / _V,
+        length=sp.Piecewise((_X, sp.Eq(split, 1)), (_X + _W, True)) / _V,
         after=[("backward", {"piece": piece + 1, "micro": micro}), ("forward", {"piece": piece, "micro": micro})],
         frees=1,
         **_share,
@@ -74,7 +75,7 @@ RULES = (
         {"piece": _P * _V * split, "micro": _M},
         row=_row,
         turn=3 * (_back + _late) + 1,
-        length=g.weight_grad_time / _V,
+        length=_W / _V,
         after=[("backward", {"piece": piece, "micro": micro})],
         **_share,
     ),

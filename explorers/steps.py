@@ -18,15 +18,17 @@ from .sharding import TRAVELS
 from .timeline import Timeline
 
 SHAPE = MODELS["LLaMA 7B"]
+LENGTH = MODELS["GPT-3"]["num_positions"]
 PASS = 0.001  # seconds of one layer's forward pass: only ratios show
 
 layer = counter("layer")
-_L, _rebuilds = g.num_layers, counter("rebuilds")
-_long = sp.ceiling(_L / g.num_segments)  # layers of a segment
+_L, _rebuilds, _one_pass = g.num_layers, counter("rebuilds"), g.forward_time
+_segments, _kept = g.num_segments, g.kept_input_bytes
+_long = sp.ceiling(_L / _segments)  # layers of a segment
 _segment = sp.floor(layer / _long)
 _inside = layer - _segment * _long
 _later = sp.ceiling(_L / _long) - 1 - _segment  # segments that backward goes through first
-_input = g.kept_input_bytes / _L
+_input = _kept / _L
 _starts = sp.Piecewise((_input, sp.Eq(_inside, 0)), (0, True))
 
 # Forward leaves every layer's activations, or only each segment's input; then backward rebuilds a segment before it goes through it.
@@ -36,7 +38,7 @@ MOUNTAIN = (
         {"layer": _L},
         row=0,
         turn=layer,
-        length=g.forward_time,
+        length=_one_pass,
         takes=sp.Piecewise((_starts, sp.Eq(_rebuilds, 1)), (g.layer_activation_bytes, True)),
     ),
     Blocks(
@@ -44,7 +46,7 @@ MOUNTAIN = (
         {"layer": _L * _rebuilds},
         row=0,
         turn=_L + 2 * _long * _later + _inside,
-        length=g.forward_time,
+        length=_one_pass,
         takes=g.layer_activation_bytes,
     ),
     Blocks(
@@ -52,7 +54,7 @@ MOUNTAIN = (
         {"layer": _L},
         row=0,
         turn=_L + 2 * _long * _later + 2 * _long - 1 - _inside,
-        length=2 * g.forward_time,
+        length=2 * _one_pass,
         frees=g.layer_activation_bytes + sp.Piecewise((_starts, sp.Eq(_rebuilds, 1)), (0, True)),
     ),
 )
@@ -71,7 +73,7 @@ def mountain_explorer(
     num_layers=SHAPE["num_layers"],
     num_segments=8,
     recompute="everything",
-    seq_length=2048,
+    seq_length=LENGTH,
     micro_batch=1,
     hidden_size=SHAPE["hidden_size"],
     num_heads=SHAPE["num_heads"],
@@ -112,8 +114,10 @@ def mountain_explorer(
 
 unit = counter("unit")
 _U, _buffers = g.num_layers, g.gather_buffers
+_forth, _back, _params = g.forward_time, g.backward_time, g.unit_params
+_weight, _grad = g.bytes_per_gathered_weight, g.bytes_per_reduced_grad
 _of_each = {"over": {"unit": _U}, "mark": unit + 1}
-_weights, _grads = g.bytes_per_gathered_weight * g.unit_params, g.bytes_per_reduced_grad * g.unit_params
+_weights, _grads = _weight * _params, _grad * _params
 _last = sp.Eq(unit, _U - 1)
 
 
@@ -129,7 +133,7 @@ GATHERS = (
         "forward",
         row=0,
         turn=unit,
-        length=g.forward_time / _U,
+        length=_forth / _U,
         after=[("gather", {"unit": unit})],
         frees=sp.Piecewise((0, _last), (_weights, True)),
         **_of_each,
@@ -138,7 +142,7 @@ GATHERS = (
         "backward",
         row=0,
         turn=2 * _U - unit,
-        length=g.backward_time / _U,
+        length=_back / _U,
         after=[("gather again", {"unit": unit})],
         frees=_weights,
         **_of_each,
@@ -181,7 +185,7 @@ def gather_explorer(
     backward_time=0.2,
     world_size=8,
     bandwidth=NETWORKS["InfiniBand NDR"]["bandwidth"],
-    latency=1e-5,
+    latency=None,
     travel="travel_16bit",
 ):
     """An FSDP step: units gathered before they are computed and freed after, gradients sent behind, and what is whole meanwhile."""

@@ -93,13 +93,17 @@ function logAxis(held, from, to, count, unit) {
 function logTicks(least, most, count, unit) {
   const inside = (values) => values.filter((value) => value >= least * 0.9999 && value <= most * 1.0001);
   const powers = Array.from({ length: 40 }, (_, i) => 10 ** (i - 20 + Math.round(Math.log10(least * most) / 2)));
-  const tens = inside(unit === "second" ? [...powers.filter((power) => power < 30), ...ROUND_TIMES] : powers);
+  const tens = inside(unit === "second" ? [...powers.filter((power) => power < 30), ...roundTimes()] : powers);
   if (tens.length < 3) return inside(powers.flatMap((power) => [power, 2 * power, 5 * power]));
   const every = Math.ceil(tens.length / count);
   return tens.filter((_, i) => i % every === 0);
 }
 
-const ROUND_TIMES = [60, 600, 3600, 36000, 86400, 864000, 8640000, 86400000];
+// 1 and 10 of each unit above the second, and 100 and so on of the largest, ascending.
+function roundTimes() {
+  const [largest, ...others] = UNITS.second.scales.map(([, size]) => size).filter((size) => size > 1);
+  return [...others.reverse().flatMap((size) => [size, 10 * size]), ...[1, 10, 100].map((many) => many * largest)];
+}
 
 function pathOf(points, x, y) {
   let pen = "M";
@@ -115,7 +119,7 @@ function drawGrid(sheet, box, x, y, view) {
   y.ticks.forEach((value, i) => {
     const at = y.at(value);
     sheet.draw("line", `row${i}`, { x1: box.left, x2: box.right, y1: at, y2: at, class: "psi-grid" });
-    sheet.draw("text", `row tick${i}`, { x: box.left - 8, y: at + 4, class: "psi-tick", "text-anchor": "end" }, write(value, view.unit, 4, view.scale));
+    sheet.draw("text", `row tick${i}`, { x: box.left - 8, y: at + 4, class: "psi-tick", "text-anchor": "end" }, view.scale ? write(value, view.unit, 4, view.scale) : spoken(value, view.unit));
   });
   x.ticks.forEach((value, i) => {
     const at = x.at(value);
