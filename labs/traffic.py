@@ -16,7 +16,7 @@ from .tensor_parallel import BLOCKS, KEPT, NORMS, ROW_CUTS
 FP32 = {"bytes_per_gathered_weight": 4, "bytes_per_reduced_grad": 4, "bytes_per_activation": 4}
 BF16 = {**FP32, "bytes_per_gathered_weight": 2}
 ALONE = {"world_size": 1}
-HEADERS = 0.001  # of the bytes on the wire: what gloo says before each message, and acknowledgements with longer headers
+HEADERS = 0.001  # of the bytes on the wire: what gloo says beside the message, and packets whose headers are of another size
 
 PRECISION = Difference("precision", "On paper everything travels in 16 bits. What this job sends in fp32 weighs twice as much.")
 EVERY_PASS = Difference(

@@ -131,6 +131,16 @@ wider
 wider.figure()
 
 # %% [markdown]
+# ## Explain
+#
+# In your own words, with the names of the last column: why does what is held differ from the paper? Each difference you name is a
+# point, and each right reason another, which a reader gives.
+
+# %%
+my_explanation = ""
+report.explained(my_explanation)
+
+# %% [markdown]
 # ## The differences, by name
 #
 # **precision.** The totals of ddp and fsdp2 do not show it: what the paper spends on the master copy, the job spends on wider

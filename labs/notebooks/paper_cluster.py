@@ -170,6 +170,16 @@ largest.conditions
 write(largest.measurement.numbers["real memory"], BYTE), write(largest.measurement.seconds, SECOND)
 
 # %% [markdown]
+# ## Explain
+#
+# In your own words, with the names of the last column: why does what is held differ from the paper? Each difference you name is a
+# point, and each right reason another, which a reader gives.
+
+# %%
+my_explanation = ""
+report.explained(my_explanation)
+
+# %% [markdown]
 # ## The differences, by name
 #
 # **fp32 shards.** The paper's sixteen bytes are two and two and twelve, those of FSDP2 four and four and eight. At rest the sums

@@ -127,9 +127,11 @@ print(report.command)
 # %% [markdown]
 # ## On the wire
 #
-# A count at the collective trusts that a collective goes round a ring as the books say. The lines that begin with *wire* don't:
-# the processes move into a network of their own, where nobody else sends, and read the counter of the interface before and
-# after. The headers of the packets are taken off; what then remains beside the formula is what gloo says before it sends.
+# A count at the collective trusts that a collective goes round a ring as the books say. The lines that begin with *wire*
+# don't: the processes move into a network of their own, where nobody else sends, and read the counter of the interface before
+# and after. The headers of the packets are taken off, and of several takes the least counts, since TCP sends again what a busy
+# machine was slow to acknowledge. What then remains beside the formula is what gloo says beside the message, and packets whose
+# headers are of another size.
 #
 # Look at the reduce-scatter. Its result is right, its name is right, and it sends twice what it should. Only a counter on the
 # wire can tell you. A network of one's own takes Linux and root; where a process may not make one, the lines say so and are
