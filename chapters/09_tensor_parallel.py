@@ -308,8 +308,8 @@ norm = torch.nn.LayerNorm(16, dtype=torch.double)
 torch.allclose(torch.cat([norm(mine) for mine in x.chunk(3)]), norm(x))
 
 # %% [markdown]
-# **Guess first.** With eight ranks and FlashAttention: by which factor does sequence parallelism lower what a layer keeps on a
-# rank, against tensor parallelism alone?
+# **Guess first.** With eight ranks and FlashAttention, which keeps no scores (chapter 4): by which factor does sequence
+# parallelism lower what a layer keeps on a rank, against tensor parallelism alone?
 
 # %%
 guess = None
