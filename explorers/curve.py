@@ -130,7 +130,7 @@ class Curve:
         log_x, log_y = ("log" if log else "linear" for log in self.log)
         axes.set(xscale=log_x, yscale=log_y, xlabel=self.sweep.title, ylabel=self.what)
         axes.xaxis.set_major_formatter(lambda value, _: spoken(value, self.sweep.quantity.unit))
-        axes.yaxis.set_major_formatter(lambda value, _: self._write(value))
+        axes.yaxis.set_major_formatter(lambda value, _: self._write(value) if self.scale else spoken(value, self.unit))
         axes.minorticks_off()
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))

@@ -26,8 +26,9 @@ MANY = look_up("num_updates").span[-1]
 
 def spacing_explorer(number_format="bf16", binade=0):
     """Distance between neighbouring numbers over the size of the number, one curve per format."""
-    controls = [Choice(NUMBER_FORMAT, number_format, "format"), Slider("binade", binade, "the number, as a power of two")]
-    view = Curve({"spacing": FLOAT_SPACING}, controls[1], "distance to the next number", "mantissa_bits", FORMATS, log=(False, True))
+    size = Slider("binade", binade, "the number, as a power of two", span=(0, 20))
+    controls = [Choice(NUMBER_FORMAT, number_format, "format"), size]
+    view = Curve({"spacing": FLOAT_SPACING}, size, "distance to the next number", "mantissa_bits", FORMATS, log=(False, True))
     subject = [FLOAT_SPACING, LARGEST_FLOAT, SMALLEST_NORMAL, SMALLEST_SUBNORMAL, MACHINE_EPSILON]
     title = "How finely a format resolves"
     return Explorer(subject, controls, view, title=title, made_by="explorers.spacing_explorer")

@@ -46,7 +46,7 @@ def mfu_explorer(
         Slider("recomputed_share", recomputed_share, "share of the forward pass recomputed"),
     ]
     curves = {"MFU, parameters": MFU_OF_PARAMETERS, "MFU, and scores": MFU_WITH_SCORES, "HFU, and scores": HFU_WITH_SCORES}
-    view = Curve(curves, controls[0], "share of the peak", scale="%")
+    view = Curve(curves, controls[0], "share of the peak", scale="%", log=(True, True))
     fixed = {"causal_share": 1, "peak_factor": 1}
     title = "How well the cards are used"
     return Explorer([MFU_OF_PARAMETERS], controls, view, title=title, presets=presets, fixed=fixed, made_by="explorers.mfu_explorer")

@@ -32,6 +32,6 @@ def wall_explorer(
         Slider("bandwidth", bandwidth, "bandwidth of a rank"),
     ]
     curves = {"computation": COMPUTE_TIME, "communication": COMM_TIME}
-    marks = {"as long as communication": CRITICAL_GPUS, "backward hides it up to here": HIDING_GPUS}
+    marks = {"they meet": CRITICAL_GPUS, "hidden up to here": HIDING_GPUS}
     view = Curve(curves, controls[0], "time of a step", log=(True, True), marks=marks)
     return Explorer([COMPUTE_TIME], controls, view, title="Two walls", presets=presets, made_by="explorers.wall_explorer")

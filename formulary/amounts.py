@@ -110,6 +110,7 @@ SCALES = {
     BYTE / SECOND: [("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("B/s", 1)],
     FLOP: [("EFLOP", 1e18), ("PFLOP", 1e15), ("TFLOP", 1e12), ("GFLOP", 1e9), ("FLOP", 1)],
     FLOP / SECOND: [("PFLOP/s", 1e15), ("TFLOP/s", 1e12), ("GFLOP/s", 1e9), ("FLOP/s", 1)],
+    FLOP / BYTE: [("FLOP/B", 1)],
     FLOP / TOKEN: [("TFLOP/token", 1e12), ("GFLOP/token", 1e9), ("FLOP/token", 1)],
     SECOND: [("days", 86400), ("h", 3600), ("min", 60), ("s", 1), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)],
     TOKEN: [("tokens", 1)],

@@ -261,7 +261,7 @@ HFU_WITH_SCORES = define(
     derivation=Derivation("All that the hardware does", HFU.expr).substitute(
         "with scores counted", [MFU_WITH_SCORES], HFU.expr.subs(g.mfu, MFU_WITH_SCORES.expr)
     ),
-    valid=MFU_WITH_SCORES.valid,
+    valid=tuple((relation.subs(g.mfu, MFU_WITH_SCORES.expr), words) for relation, words in HFU.valid),
     **_SPEED,
     assumptions=HFU.assumptions,
 )
