@@ -1,7 +1,8 @@
 """Key press to settled picture, ours beside plain `ipywidgets.interact` with matplotlib: `python -m benchmarks.explorer_latency`.
 
-Both run in one JupyterLab. A key is pressed on the first slider; the picture is looked at in every animation frame, and the time
-counts from the key's own time stamp to the last frame in which it changed. The machine's load is printed, since it moves all figures.
+Both run in one JupyterLab; after them every explorer runs on a page of its own, as on the site. A key is pressed on the first
+slider; the picture is looked at in every animation frame, and the time counts from the key's own time stamp to the last frame
+in which it changed. The machine's load is printed, since it moves all figures.
 """
 
 import os
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from explorers import EXPLORERS
+from tests.browser.conftest import BARE, SHOW, state_of
 from tests.browser.jupyterlab import Lab
 from tools import machine
 
@@ -64,7 +67,7 @@ WATCH = """([selector, look]) => {
 
 
 def measure(lab, browser, name):
-    """(latencies in ms, blank frames) of PRESSES key presses on variant `name`."""
+    """What PRESSES key presses on variant `name` came to in JupyterLab."""
     cells, pressed, picture, look = VARIANTS[name]
     page = browser.new_page(viewport={"width": 1200, "height": 1000})
     lab.write(f"{name}.ipynb", *cells)
@@ -73,17 +76,39 @@ def measure(lab, browser, name):
     page.wait_for_selector(picture)
     page.evaluate(WATCH, [picture, look])
     page.locator(pressed).first.focus()
-    found = [_press(page) for _ in range(WARM_UP + PRESSES)][WARM_UP:]
+    found = [_press(page, "ArrowRight") for _ in range(WARM_UP + PRESSES)][WARM_UP:]
     lab.close(page)
     page.close()
-    return [press["last"] for press in found], sum(press["blank"] for press in found)
+    return found
 
 
-def _press(page):
+def measure_bare(browser, make):
+    """What a quarter of that came to on explorer `make()`, to and fro, on a page without Jupyter."""
+    _, pressed, picture, look = VARIANTS["explorer"]
+    page = browser.new_page(viewport={"width": 1200, "height": 1000})
+    page.set_content('<main><div id="place"></div></main>')
+    page.add_script_tag(content=f"{BARE}\nwindow.show = show;")
+    page.evaluate(SHOW, [state_of(make()), False])
+    page.evaluate(WATCH, [picture, look])
+    page.locator(pressed).first.focus()
+    page.keyboard.press("ArrowLeft")  # away from the end, if it stands there
+    found = [_press(page, key) for _ in range(PRESSES // 8) for key in ("ArrowRight", "ArrowLeft")]
+    page.close()
+    return found
+
+
+def _press(page, key):
     page.evaluate("window.press = null")
-    page.keyboard.press("ArrowRight")
+    page.keyboard.press(key)
     page.wait_for_function(f"window.press?.last && window.press.rest > {REST_MS}", timeout=20_000)
     return page.evaluate("({ last: press.last, blank: press.blank })")
+
+
+def tell(name, found):
+    """Print the line of one variant."""
+    times = [press["last"] for press in found]
+    median, p95 = statistics.median(times), statistics.quantiles(times, n=20, method="inclusive")[-1]
+    print(f"{name:<28} median {median:6.1f} ms   p95 {p95:6.1f} ms   blank frames {sum(press['blank'] for press in found)}", flush=True)
 
 
 def main():
@@ -94,9 +119,9 @@ def main():
         try:
             browser = playwright.chromium.launch(executable_path=machine.program("chromium"), args=["--no-sandbox", "--disable-gpu"])
             for name in VARIANTS:
-                times, blank = measure(lab, browser, name)
-                p95 = statistics.quantiles(times, n=20)[-1]
-                print(f"{name:<10} median {statistics.median(times):6.1f} ms   p95 {p95:6.1f} ms   blank frames {blank}")
+                tell(name, measure(lab, browser, name))
+            for name, make in EXPLORERS.items():
+                tell(name, measure_bare(browser, make))
         finally:
             lab.stop()
     return 0

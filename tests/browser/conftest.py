@@ -40,7 +40,7 @@ def bare(open_page):
         page = page or open_page(width)
         page.set_content(PAGE % "; ".join(map(": ".join, zip(VARIABLES, THEMES[theme], strict=True))))
         page.add_script_tag(content=f"(() => {{ {BARE}\nwindow.show = show; }})()")
-        page.evaluate(SHOW, [_state(explorer), orphan])
+        page.evaluate(SHOW, [state_of(explorer), orphan])
         return page
 
     return bare
@@ -49,7 +49,7 @@ def bare(open_page):
 SHOW = "async ([state, orphan]) => { window.shown = await show(state, document.getElementById('place'), { orphan }); }"
 
 
-def _state(explorer):
+def state_of(explorer):
     """What the front end's model holds; links to other widgets left out."""
     return {name: value for name, value in explorer.get_state().items() if not str(value).startswith("IPY_MODEL_")}
 
