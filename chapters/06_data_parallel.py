@@ -122,8 +122,8 @@ torch.allclose(torch.stack(by_rank).mean(0), gradient_of(weights, batch))
 #
 # ## What makes a batch
 #
-# Three factors: $b$ sequences in a *micro-batch*, what a card computes at a time; $K$ micro-batches whose gradients are added up
-# (*accumulated*) before the update; and the number of replicas.
+# Three factors: $b$ sequences in a *micro-batch*, what a card computes at a time; $K$ micro-batches whose gradients are added
+# up (*accumulated*) before the update; and the number of replicas.
 
 # %%
 GLOBAL_BATCH.derivation
@@ -296,7 +296,8 @@ for sending in (0.05, 0.2, 0.6):
 overlap_explorer(**computing, **gradients, **cards, **network, num_buckets=10)
 
 # %% [markdown]
-# Every bucket also pays a latency (chapter 5), so too many are as bad as too few. The same question over all numbers of buckets:
+# Every bucket also pays a latency (chapter 5), so too many are as bad as too few. The same question over all numbers of
+# buckets:
 
 # %%
 BUCKETED_EXPOSED.derivation
@@ -308,7 +309,8 @@ exposed_explorer(backward_time=computing["backward_time"], **gradients, **cards,
 # ## When parts are unequal
 #
 # A mean of means is the mean of the whole only for equal parts. Losses of language models are means over *tokens*, and
-# sequences are padded or masked to different lengths. Two micro-batches, with $n_1$ and $n_2$ tokens that count:
+# sequences are padded or masked to different lengths. Two micro-batches, with $n_1$ and $n_2$ tokens that count, gradients
+# summed to $G_1$ and $G_2$ over them, and means $\bar g_1$ and $\bar g_2$:
 
 # %%
 ACCUMULATED_GRAD.derivation
@@ -320,8 +322,8 @@ ACCUMULATED_GRAD.derivation
 ACCUMULATION_BIAS.derivation
 
 # %% [markdown]
-# Let autograd commit the mistake: a few rows in one micro-batch, the others in the second. First the error that the loop makes in
-# the first weight's gradient, against the formula; then whether weighting by size repairs it.
+# Let autograd commit the mistake: a few rows in one micro-batch, the others in the second. First the error that the loop makes
+# in the first weight's gradient, against the formula; then whether weighting by size repairs it.
 
 # %%
 short, long = batch[:4], batch[4:]
@@ -335,8 +337,8 @@ judge(torch.tensor([mean_of_means, gradient_of(weights, batch)[0].neg()]).sum().
 judge(ACCUMULATED_GRAD(**means, **sizes), gradient_of(weights, batch)[0].item(), within=0.001)
 
 # %% [markdown]
-# The same holds across ranks, since DDP averages the ranks' means. To be exact, divide the *sum* of token losses by the number of
-# tokens of the whole batch, which takes one more all-reduce of a single number.
+# The same holds across ranks, since DDP averages the ranks' means. To be exact, divide the *sum* of token losses by the number
+# of tokens of the whole batch, which takes one more all-reduce of a single number.
 #
 # Equal on average is not equal in everything. BatchNorm sees a micro-batch and not the batch. Clip the gradient after
 # accumulating and averaging, not before. The learning-rate schedule counts updates, of which there are fewer, not
@@ -390,8 +392,8 @@ over = EXPOSED_COMM.limit("num_buckets", sp.oo)
 Claim("{least}.", least=over)(comm_time=DDP_TIME(**model, **cards, bandwidth=network["bandwidth"]), **computing)
 
 # %% [markdown]
-# What helps is to compute more for each time you send. A larger micro-batch, if it fits, makes the backward pass longer, and more
-# hides behind it; accumulating more micro-batches, if the recipe bears the larger batch, spreads what shows over more
+# What helps is to compute more for each time you send. A larger micro-batch, if it fits, makes the backward pass longer, and
+# more hides behind it; accumulating more micro-batches, if the recipe bears the larger batch, spreads what shows over more
 # computation. What does not help is half as many cards: the bytes of a rank hardly depend on their number. And if the model did
 # *not* fit one card, nothing in this chapter would have helped at all. That is chapter 7.
 #
@@ -438,8 +440,8 @@ both(**sixteen, **spread, world_size=spread["num_gpus"])
 #
 # ## What else is said about this
 #
-# Claims in circulation about this chapter's subject, with the figure as it is told and the figure as it computes. First the wrong
-# ones, then those that are right under a convention of their own:
+# Claims in circulation about this chapter's subject, with the figure as it is told and the figure as it computes. First the
+# wrong ones, then those that are right under a convention of their own:
 
 # %%
 claims(chapter=6, verdict="wrong")

@@ -149,7 +149,7 @@ def adam_step(weights, gradient):
 
 ranks = 4
 weights, gradient = torch.randn(240), torch.randn(240)
-whole, whole_bytes = adam_step(weights, gradient)
+whole, _ = adam_step(weights, gradient)
 slices = [adam_step(*pair) for pair in zip(weights.chunk(ranks), gradient.chunk(ranks), strict=True)]
 
 # %%
@@ -366,7 +366,8 @@ gather_explorer()
 
 # %% [markdown]
 # The library keeps its shards all the time. What is whole comes on top, for a moment, and it is the worst moment that decides
-# whether a job runs:
+# whether a job runs ($\Psi_u$ are the parameters of a unit, $n_{\mathrm{gat}}$ counts the units gathered at once, and every $b$
+# is the bytes of one number: a weight, a gradient, as gathered, as reduced):
 
 # %%
 FSDP_PEAK.derivation
@@ -429,7 +430,8 @@ fsdp_peak_explorer(**UNITS["Llama 2 13B"], activation_bytes=activations["activat
 # ## Hybrid sharding: stay in the node
 #
 # Back to the two nodes. Sharding over all ranks makes one ring of them; where it leaves a node it has to squeeze through the
-# network. What leaves a node per step, for all its ranks together, is
+# network. What leaves a node per step, for all its ranks together, is (with $n_{\mathrm{node}}$ nodes of $k_{\mathrm{node}}$
+# ranks)
 
 # %%
 FULL_SHARD_EGRESS.by_convention()

@@ -117,7 +117,8 @@ torch.allclose(sum(wrong), gelu(x @ up))
 split_explorer()
 
 # %% [markdown]
-# So of the MLP's parameters a rank holds one $t$-th, where $t$ counts the tensor-parallel ranks:
+# So of the MLP's parameters a rank holds one $t$-th, where $t$ counts the tensor-parallel ranks ($h$ is the width of the model,
+# $f$ that between the two matrices; some models have a third one):
 
 # %%
 TP_MLP.derivation
@@ -129,7 +130,8 @@ judge(up.chunk(ranks, dim=1)[0].numel() + down.chunk(ranks, dim=0)[0].numel(), T
 # %% [markdown]
 # **Attention** is cut already: its *heads* work side by side and know nothing of each other. Give each rank some of the heads:
 # their columns of the query, key and value matrices, and their rows of the output matrix. Again one sum at the end. (Where
-# several query heads share a key-value head, and there are fewer of those than ranks, each rank needs a copy of one.)
+# several query heads share a key-value head, and there are fewer of those than ranks, each rank needs a copy of one.) With $a$
+# query heads, $a_{\mathrm{kv}}$ key-value heads, each $d$ wide:
 
 # %%
 TP_ATTENTION.derivation
@@ -230,7 +232,7 @@ torch.allclose(one.grad, several.grad), summed["forward"], summed["backward"]
 # %% [markdown]
 # ## What it sends
 #
-# What is summed is the *residual stream*, one vector of the model's width for each token:
+# What is summed is the *residual stream*, one vector of the model's width for each token, here of $b$ sequences of $s$ tokens:
 
 # %%
 BOUNDARY.derivation

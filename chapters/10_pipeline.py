@@ -76,10 +76,10 @@ guess and judge(read(guess), BUBBLE(**line), within=0.02, mistakes=slips, hints=
 # %% [markdown]
 # ## An assembly line that starts empty
 #
-# A car factory with eight stations is most efficient when every station has a car. But in the morning only the first station has
-# one; the last station waits until the first car has passed all the others. In the evening, when the last car has left the
-# first station, that one waits for the others to finish. Filling and draining cost the same whether you build eight cars or eight
-# thousand. What changes is over how many cars you spread it.
+# A car factory with eight stations is most efficient when every station has a car. But in the morning only the first station
+# has one; the last station waits until the first car has passed all the others. In the evening, when the last car has left the
+# first station, that one waits for the others to finish. Filling and draining cost the same whether you build eight cars or
+# eight thousand. What changes is over how many cars you spread it.
 #
 # A pipeline in training fills, drains *and turns round*: each micro-batch goes forward through all stages, and its gradients
 # come back through them. At the end of the step all weights are updated, so the line must be empty then. (Schedules that do not
@@ -199,7 +199,7 @@ pipeline_explorer(num_stages=4, num_micro_batches=8, schedule="gpipe")
 # ## What a stage holds
 #
 # Count in *layer-activations*, what one layer keeps of one micro-batch. Under GPipe all forwards come first, so a stage holds
-# every micro-batch at once, in each of its $L/P$ layers:
+# every micro-batch at once, in each of its $L/P$ layers ($L$ is the model's number of layers):
 
 # %%
 GPIPE_IN_FLIGHT.derivation
@@ -332,7 +332,7 @@ micro_batches_explorer()
 # ## What travels
 #
 # Between two stages goes one tensor a micro-batch: the *residual stream*, one vector of the model's width for each token.
-# Forward the activations, back their gradients.
+# Forward the activations, back their gradients. With $b$ sequences of $s$ tokens in a micro-batch and a model $h$ wide:
 
 # %%
 BOUNDARY.derivation
@@ -372,9 +372,9 @@ display(states(**line, num_params="8B"), states(**longer, num_params="4B"))
 # data-parallel ranks first (ZeRO stage 1, chapter 7, which goes well with pipelines; stages 2 and 3 do not, since they reduce
 # or gather in every micro-batch). If it is activations, recompute them (chapter 3).
 #
-# A cleverer schedule, then. Interleaving costs messages, of which you have few, and some activations. Two chunks bring back nearly
-# half of the time you idle. And if the recipe allows a larger batch, that is simplest of all: more micro-batches cost nothing
-# but patience.
+# A cleverer schedule, then. Interleaving costs messages, of which you have few, and some activations. Two chunks bring back
+# nearly half of the time you idle. And if the recipe allows a larger batch, that is simplest of all: more micro-batches cost
+# nothing but patience.
 #
 # The order of thought: *micro-batches first, then chunks, then stages*.
 #
@@ -441,8 +441,8 @@ held(**line, num_layers=shape["num_layers"], stage_index=1)
 # %% [markdown]
 # ## What else is said about this
 #
-# Claims in circulation about this chapter's subject, with the figure as it is told and the figure as it computes. First the wrong
-# ones, then those that are right under a convention of their own, then those that are true if one rounds:
+# Claims in circulation about this chapter's subject, with the figure as it is told and the figure as it computes. First the
+# wrong ones, then those that are right under a convention of their own, then those that are true if one rounds:
 
 # %%
 claims(chapter=10, verdict="wrong")
