@@ -1,6 +1,7 @@
 // Curves: formulas over a swept quantity, with a marker where the control stands and a line they should stay under.
 
 const MARGIN = 12; // pixels between the curves and the ends of the picture
+const LETTER = 6.6; // pixels of a letter at an axis, on average
 
 function scene(view, state, evaluate) {
   const here = state[view.sweep];
@@ -40,10 +41,12 @@ function describe(view, { series, here, limit, marks }) {
 
 function draw(sheet, view, { series, here, limit, marks }) {
   const [width, height] = [sheet.root.viewBox.baseVal.width, sheet.root.viewBox.baseVal.height];
-  const box = { left: 62, right: width - (limit === null ? 16 : 60), top: 4, bottom: height - 40 };
+  const [top, bottom] = [4, height - 40];
   const shown = series.flatMap(({ points }) => points.map(([, y]) => y)).concat(limit ?? []);
+  const y = axisOf(shown, view.log[1], bottom - (view.log[1] ? MARGIN : 0), top + MARGIN, 5, view.unit);
+  const longest = Math.max(...y.ticks.map((value) => tickOf(view, value).length));
+  const box = { left: Math.max(62, 14 + LETTER * longest), right: width - (limit === null ? 16 : 60), top, bottom };
   const x = axisOf([...view.points, here], view.log[0], box.left, box.right, width / 90, view.sweepUnit);
-  const y = axisOf(shown, view.log[1], box.bottom - (view.log[1] ? MARGIN : 0), box.top + MARGIN, 5, view.unit);
   drawGrid(sheet, box, x, y, view);
   series.forEach((one, i) => {
     const attributes = { d: pathOf(one.points, x, y), stroke: view.palette[i], class: one.chosen ? "psi-curve psi-main" : "psi-curve" };
@@ -115,16 +118,20 @@ function pathOf(points, x, y) {
   return steps.join("");
 }
 
+function tickOf(view, value) {
+  return view.scale ? write(value, view.unit, 4, view.scale) : spoken(value, view.unit);
+}
+
 function drawGrid(sheet, box, x, y, view) {
   y.ticks.forEach((value, i) => {
     const at = y.at(value);
     sheet.draw("line", `row${i}`, { x1: box.left, x2: box.right, y1: at, y2: at, class: "psi-grid" });
-    sheet.draw("text", `row tick${i}`, { x: box.left - 8, y: at + 4, class: "psi-tick", "text-anchor": "end" }, view.scale ? write(value, view.unit, 4, view.scale) : spoken(value, view.unit));
+    sheet.draw("text", `row tick${i}`, { x: box.left - 8, y: at + 4, class: "psi-tick", "text-anchor": "end" }, tickOf(view, value));
   });
   x.ticks.forEach((value, i) => {
     const at = x.at(value);
     sheet.draw("line", `column${i}`, { x1: at, x2: at, y1: box.bottom, y2: box.bottom + 5, class: "psi-axis" });
-    sheet.draw("text", `column tick${i}`, { x: at, y: box.bottom + 18, class: "psi-tick", "text-anchor": "middle" }, spoken(value, view.sweepUnit));
+    sheet.draw("text", `column tick${i}`, { x: at, y: box.bottom + 18, class: "psi-tick", "text-anchor": at > box.right - 30 ? "end" : "middle" }, spoken(value, view.sweepUnit));
   });
   sheet.draw("line", "axis", { x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom, class: "psi-axis" });
   sheet.draw("text", "x label", { x: (box.left + box.right) / 2, y: box.bottom + 35, class: "psi-tick", "text-anchor": "middle" }, view.sweepLabel);
