@@ -28,8 +28,10 @@ KEEP = """
 """
 
 # Slow modules: where a notebook imports any of them, its process is forked from one that has them all.
-SLOW = ("numpy", "sympy", "matplotlib.pyplot")
-IMPORTS_SLOW = re.compile(rf"^\s*(?:import|from)\s[^#\n]*\b(?:{'|'.join(name.partition('.')[0] for name in SLOW)})\b", re.MULTILINE)
+# The last four they import only on first use, which in a fork is every time.
+SLOW = ("numpy", "sympy", "matplotlib.pyplot", "matplotlib.backends.backend_agg")
+SLOW += ("sympy.integrals.heurisch", "sympy.integrals.manualintegrate", "sympy.integrals.risch")
+IMPORTS_SLOW = re.compile(r"^\s*(?:import|from)\s[^#\n]*\b(?:numpy|sympy|matplotlib)\b", re.MULTILINE)
 
 
 def answers(cells):

@@ -147,9 +147,8 @@ def _show_kills(bench, options, seconds):
         marked.append(bench.marked())
     bench.grade(options.workers)
     same = _everything(bench.ours) == undisturbed
-    print(
-        f"  killed {options.kills} times, after each so many were marked: {marked}; then the gradebook is {'the same' if same else 'NOT THE SAME'}"
-    )
+    told = "the same" if same else "NOT THE SAME"
+    print(f"  killed {options.kills} times, and after each so many were marked: {marked}; in the end the gradebook is {told}")
     return same
 
 
