@@ -407,7 +407,7 @@ display(*(tensor_time(message_bytes=size, **many) for size in (messages[0], medi
 
 # %%
 faster = {**many, **NETWORKS["InfiniBand XDR"]}
-bill = Claim("{num_tensors} messages at {bandwidth}: {collective_time} a step.")
+bill = Claim("Messages: {num_tensors}; bandwidth: {bandwidth}; time: {collective_time} a step.")
 one_by_one = sum(ALL_REDUCE_TIME(message_bytes=size, **many) for size in messages)
 one_by_one_faster = sum(ALL_REDUCE_TIME(message_bytes=size, **faster) for size in messages)
 display(
@@ -417,7 +417,7 @@ display(
 )
 
 # %% [markdown]
-# Both help, and packing helps more, for nothing: on so many ranks the balance is as large as a typical matrix, so that half of
+# Both help, and packing helps more, for nothing: on so many ranks the balance is as large as a typical matrix, so that much of
 # the time goes into starting messages, and the norms' vectors do nothing else. On the eight cards of one node it would be the
 # other way round, since there the balance is small and nearly all bytes lie above it. The rule you take with you is one
 # comparison: *message against* $k\alpha\beta$.

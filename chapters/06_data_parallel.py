@@ -381,7 +381,7 @@ judge(sum(tensor.nbytes for tensor in pulled), SERVER_BYTES(**small), within=0)
 # the last, the communication that shows, with one bucket, with ten, and with a hundred:
 
 # %%
-shows = Claim("{num_buckets} buckets: of {bucketed_all_reduce_time} of communication {bucketed_exposed_time} show.")
+shows = Claim("Buckets: {num_buckets}. Of {bucketed_all_reduce_time} of communication {bucketed_exposed_time} show.")
 display(*(shows(**{**ten, "num_buckets": buckets}) for buckets in (1, 10, 100)))
 
 # %% [markdown]
