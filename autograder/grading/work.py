@@ -13,7 +13,7 @@ from ..assignment import Assignment, answer_id, grade_id, solution
 from ..bank import Bank
 from ..exercise import Text
 from ..reasons.rubric import RUBRIC_FOLDER, VOCABULARY_FILE
-from ..students import StudentBank
+from ..students import StudentBank, seed
 
 PACKAGE = Path(__file__).resolve().parent.parent
 # modules of the formulary that read, write and compare; what its formulas say is told by the keys
@@ -26,6 +26,12 @@ def version():
     ours = [path for path in sorted(PACKAGE.rglob("*")) if path.suffix in (".py", ".yaml") and "grading" not in path.parts]
     theirs = [PACKAGE.parent / "formulary" / f"{name}.py" for name in READERS]
     return digest(*(path.read_bytes() for path in [*ours, *theirs]), Path(__file__).read_bytes())
+
+
+@cache
+def formulas():
+    """A hash of the formulary's sources."""
+    return digest(*(path.read_bytes() for path in sorted((PACKAGE.parent / "formulary").glob("*.py"))))
 
 
 def digest(*parts):
@@ -93,23 +99,26 @@ class Marker:
     @cached_property
     def keys(self):
         """What the marks of each exercise depend on, as a hash, by exercise id."""
-        return self.keys_of(self.bank)
-
-    def keys_of(self, bank):
-        return {name: digest(*_depends_on(bank[name]), self._told_in) for name in self.assignment.exercises}
+        return {name: digest(*_depends_on(self.bank[name]), self._told_in) for name in self.assignment.exercises}
 
     @property
     def _told_in(self):
         return [self.assignment.language, self.assignment.languages, self.assignment.reveals(), self.book]
 
+    @property
+    def is_personal(self):
+        return self.assignment.variants == "per_student"
+
     def bank_for(self, student):
         """The bank as a student met it."""
-        personal = self.assignment.variants == "per_student"
-        return StudentBank(self.bank, student, self.assignment, self.secret) if personal else self.bank
+        return StudentBank(self.bank, student, self.assignment, self.secret) if self.is_personal else self.bank
 
     def keys_for(self, student):
-        personal = self.assignment.variants == "per_student"
-        return self.keys_of(self.bank_for(student)) if personal else self.keys
+        """The keys of a student, whose own numbers follow from their seeds and the formulas: they need not be drawn to be told apart."""
+        if not self.is_personal:
+            return self.keys
+        seeds = {name: seed(student, self.assignment.id, name, self.secret) for name in self.keys}
+        return {name: digest(key, seeds[name], formulas()) for name, key in self.keys.items()}
 
     def warm_up(self):
         """Mark the solutions, so that everything is loaded that marking needs."""

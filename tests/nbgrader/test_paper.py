@@ -90,3 +90,11 @@ def test_the_marked_notebook_shows_the_students_own_question(personal):
         assert bank[name].question.en.strip() in told
     drawn = [name for name in assignment.exercises if bank[name].given != BANK[name].given]
     assert drawn and not [name for name in drawn if BANK[name].question.en.strip() in told]
+
+
+def test_psi_grade_marks_by_the_same_numbers(personal, tmp_path):
+    course, *_ = personal
+    ours = Copy(course, tmp_path / "course")
+    ours.grade(feedback=False)
+    assert ours.rows() == rows_of(course.folder)
+    assert ours.grade(feedback=False).unchanged == 2
