@@ -175,7 +175,8 @@ judge(counted_down, OFFLOAD_DOWN(**accumulated), within=0, unit=BYTE)
 judge(counted_up, OFFLOAD_UP(**accumulated), within=0, unit=BYTE)
 
 # %% [markdown]
-# So the corridor's time per micro-batch stays: accumulating buys a larger batch here, not fewer walks.
+# So a micro-batch does not spend less time in the corridor, but a little more: accumulating buys a larger batch here, not
+# fewer walks.
 
 # %%
 single, four = (COPIES_TIME.given(accumulation_steps=count) for count in (1, 4))
@@ -185,7 +186,7 @@ waits(num_params="13B", world_size=1, host_bandwidth=bandwidth)
 # %% [markdown]
 # ## Explore
 #
-# 1. Which accumulation doubles the copies of a step? Why not two micro-batches already?
+# 1. Two micro-batches more than double the copies of a step. Where does the odd part come from?
 # 2. Add ranks. What does the link of *each* of them carry now, and where is the rest?
 # 3. By which factor does a newer link help? Take it from the presets.
 
