@@ -1,6 +1,7 @@
 """Sixteen Psi's explorers: formulas under a reader's hands, live with and without a kernel."""
 
 from .activations import activation_explorer, recompute_explorer
+from .allocator import allocator_explorer
 from .attention import access_explorer, intensity_explorer
 from .bits import bits_explorer
 from .blocks import ring_blocks_explorer, split_explorer, tiles_explorer
@@ -19,7 +20,7 @@ from .plan import Blocks, counter
 from .planner import planner_explorer
 from .precision import loss_scale_explorer, spacing_explorer, update_explorer
 from .reliability import interval_explorer, saving_explorer
-from .sharding import fsdp_peak_explorer, hybrid_explorer, traffic_explorer
+from .sharding import fsdp_peak_explorer, hybrid_explorer, hybrid_time_explorer, traffic_explorer
 from .stacked_bar import StackedBar
 from .steps import gather_explorer, mountain_explorer
 from .tensor_parallel import layer_activation_explorer, layer_params_explorer, layer_traffic_explorer
@@ -42,6 +43,7 @@ __all__ = [
     "access_explorer",
     "activation_explorer",
     "adapter_explorer",
+    "allocator_explorer",
     "batch_explorer",
     "bits_explorer",
     "bubble_explorer",
@@ -54,6 +56,7 @@ __all__ = [
     "gather_explorer",
     "hiding_explorer",
     "hybrid_explorer",
+    "hybrid_time_explorer",
     "in_flight_explorer",
     "intensity_explorer",
     "interval_explorer",

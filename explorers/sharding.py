@@ -3,17 +3,29 @@
 from math import prod
 
 from formulary.fully_shard import block_tensors, root_tensors
-from formulary.hardware import GPUS
+from formulary.hardware import GPUS, NETWORKS
 from formulary.memory import RECIPE, ZERO_STATE
 from formulary.models import MODEL_PARAMS
 from formulary.shapes import FAMILIES, MODELS
-from formulary.zero import FSDP_PEAK, FULL_SHARD_EGRESS, HPZ_EGRESS, HSDP_EGRESS, TRAVEL, ZERO_TRAFFIC
+from formulary.zero import (
+    FSDP_PEAK,
+    FULL_SHARD_CROSSING_TIME,
+    FULL_SHARD_EGRESS,
+    HPZ_EGRESS,
+    HSDP_CROSSING_TIME,
+    HSDP_EGRESS,
+    HSDP_INSIDE_TIME,
+    TRAVEL,
+    ZERO_TRAFFIC,
+)
 
 from .control import Choice, Slider
 from .curve import Curve
 from .explorer import Explorer
 from .memory import CARD, PRESETS, SHARDED, STAGES
 
+HDR = NETWORKS["InfiniBand HDR"]["bandwidth"]
+LINKS = {"card": GPUS, "network": NETWORKS}
 LARGEST_CARD = GPUS["B200"]["memory_capacity"]
 MODEL = {"model": PRESETS["model"]}
 TRAVELS = {"travel_16bit": "half precision", "travel_grads_32bit": "gradients in fp32", "travel_32bit": "fp32"}
@@ -93,3 +105,33 @@ def hybrid_explorer(num_params="7B", ranks_per_node=8, num_nodes=2, accumulation
     view = Curve(curves, controls[2], "leaves a node per step", log=(True, False))
     title = "What crosses between nodes"
     return Explorer(list(curves.values()), controls, view, title=title, presets=presets, made_by="explorers.hybrid_explorer")
+
+
+def hybrid_time_explorer(
+    num_params="7B",
+    ranks_per_node=8,
+    num_nodes=2,
+    accumulation_steps=1,
+    link_bandwidth=GPUS["A100 80GB"]["link_bandwidth"],
+    bandwidth=HDR,
+    travel="travel_16bit",
+    presets=LINKS,
+):
+    """Seconds on the wire per step as nodes are added: one ring of all ranks, hybrid sharding between nodes and inside them."""
+    controls = [
+        Slider("num_params", num_params, "parameters"),
+        Slider("ranks_per_node", ranks_per_node, "GPUs in a node", scale="doubling"),
+        Slider("num_nodes", num_nodes, "nodes", scale="doubling"),
+        Slider("accumulation_steps", accumulation_steps, "micro-batches per step", scale="doubling"),
+        Slider("link_bandwidth", link_bandwidth, "bandwidth inside, per GPU"),
+        Slider("bandwidth", bandwidth, "bandwidth of a node's network"),
+        Choice(TRAVEL, travel, "travelling in", TRAVELS),
+    ]
+    curves = {
+        "sharded over all ranks, between nodes": FULL_SHARD_CROSSING_TIME,
+        "hybrid, between nodes": HSDP_CROSSING_TIME,
+        "hybrid, inside nodes": HSDP_INSIDE_TIME,
+    }
+    view = Curve(curves, controls[2], "on the wire per step", log=(True, True))
+    title = "How long it is on the wire"
+    return Explorer(list(curves.values()), controls, view, title=title, presets=presets, made_by="explorers.hybrid_time_explorer")

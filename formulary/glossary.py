@@ -374,6 +374,8 @@ hpz_state_bytes = quantity(
     "hpz_state_bytes", r"M_{\mathrm{hpZ}}", BYTE, "model states of one rank with a second shard in the node", (0, 10**12)
 )
 hpz_egress_bytes = quantity("hpz_egress_bytes", r"X_{\mathrm{hpZ}}", BYTE, "bytes that leave a node with a second shard in it", (0, 10**12))
+inside_time = quantity("inside_time", r"t_{\mathrm{inside}}", SECOND, "time on the links of a node", (0, 100))
+crossing_time = quantity("crossing_time", r"t_{\mathrm{cross}}", SECOND, "time on the network between nodes", (0, 100))
 
 # Tensor, context and expert parallelism
 bytes_per_activation = quantity("bytes_per_activation", r"b_{\mathrm{act}}", BYTE, "bytes of one activation as it travels", (1, 4), most=64)

@@ -469,6 +469,24 @@ FULL_SHARD_EGRESS = define(
     **_ONE_RING,
 )
 
+# --- and how long that takes ---------------------------------------------------------------------------------------------
+
+
+def _on_the_wire(result, name, sent, because, bandwidth, **details):
+    """Bytes of a formula over a bandwidth, with nothing hidden and no latency."""
+    steps = Derivation(because, sent.expr).multiply("at that bandwidth", 1 / bandwidth, sent.expr / bandwidth)
+    assumptions = (*details.pop("assumptions"), "one network link per node, shared by its ranks", "no latency, nothing hidden")
+    return define(result, name=name, derivation=steps, conventions=(TRAVEL,), assumptions=assumptions, **details)
+
+
+HSDP_INSIDE_TIME = _on_the_wire(g.inside_time, "hsdp_inside_time", HSDP_INTRA, "A rank sends to its own node", g.link_bandwidth, **_HYBRID)
+HSDP_CROSSING_TIME = _on_the_wire(g.crossing_time, "hsdp_crossing_time", HSDP_EGRESS, "A node sends to the others", g.bandwidth, **_HYBRID)
+FULL_SHARD_CROSSING_TIME = _on_the_wire(
+    g.crossing_time, "full_shard_crossing_time", FULL_SHARD_EGRESS, "A node sends to the next one", g.bandwidth, **_ONE_RING
+)
+
+# --- a second shard ------------------------------------------------------------------------------------------------------
+
 _HPZ = {
     **_HYBRID,
     "source": ZERO_PP,

@@ -216,7 +216,7 @@ def hybrid_step(nodes, per_node):
     return net, within
 
 
-@pytest.mark.witness("hsdp_intra_bytes", "hsdp_inter_bytes", "hsdp_egress_bytes")
+@pytest.mark.witness("hsdp_intra_bytes", "hsdp_inter_bytes", "hsdp_egress_bytes", "hsdp_inside_time", "hsdp_crossing_time")
 @pytest.mark.parametrize(("nodes", "per_node"), NODES)
 def test_hybrid_sharding(nodes, per_node):
     net, within = hybrid_step(nodes, per_node)
@@ -224,9 +224,12 @@ def test_hybrid_sharding(nodes, per_node):
     assert evaluate(formula("hsdp_intra_bytes"), given) == 2 * within[0]
     assert evaluate(formula("hsdp_inter_bytes"), given) == pytest.approx(2 * (net.sent - within)[0])
     assert evaluate(formula("hsdp_egress_bytes"), given) == pytest.approx(2 * net.leaving(range(per_node)))
+    links = given | {"link_bandwidth": 3e11, "bandwidth": 2.5e10}
+    assert evaluate(formula("hsdp_inside_time"), links) == pytest.approx(2 * within[0] / 3e11)
+    assert evaluate(formula("hsdp_crossing_time"), links) == pytest.approx(2 * net.leaving(range(per_node)) / 2.5e10)
 
 
-@pytest.mark.witness("full_shard_egress_bytes", "hpz_egress_bytes")
+@pytest.mark.witness("full_shard_egress_bytes", "hpz_egress_bytes", "full_shard_crossing_time")
 @pytest.mark.parametrize(("nodes", "per_node"), NODES[1:])
 def test_one_ring_of_all_ranks_and_a_second_shard_in_the_node(nodes, per_node):
     ranks, groups = range(nodes * per_node), node_groups(nodes, per_node)
@@ -239,6 +242,8 @@ def test_one_ring_of_all_ranks_and_a_second_shard_in_the_node(nodes, per_node):
         gather(second_shard, PARAMS, group)
     given = values(nodes, per_node)
     assert evaluate(formula("full_shard_egress_bytes"), given) == pytest.approx(2 * one_ring.leaving(groups[0]))
+    crossing = evaluate(formula("full_shard_crossing_time"), given | {"bandwidth": 2.5e10})
+    assert crossing == pytest.approx(2 * one_ring.leaving(groups[0]) / 2.5e10)
     assert evaluate(formula("hpz_egress_bytes"), given) == pytest.approx(2 * second_shard.leaving(groups[0]))
 
 
