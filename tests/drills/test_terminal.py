@@ -1,0 +1,138 @@
+"""`psi drill` in a real pseudo-terminal, and what its prompts make of what is typed."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from autograder.assignment import solution
+from autograder.bank import Bank
+from autograder.drills.cli import main
+from autograder.drills.store import Store
+
+ROOT = Path(__file__).resolve().parents[2]
+BANK = Bank()
+CHAPTER = 2  # five exercises: ten cards ask some of them twice
+COMMAND = [str(ROOT / "psi.py"), "drill"]
+
+
+def session(*words):
+    """The program in a terminal of its own."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TERM": "dumb"}
+    return pexpect.spawn(
+        sys.executable, [*COMMAND, *words], env=environment, encoding="utf-8", timeout=60, echo=False, dimensions=(50, 160)
+    )
+
+
+def asked(terminal):
+    """The id of the exercise that is asked next, or None at the end."""
+    found = terminal.expect([r"\((E\d{3}-[A-Z]+\d+), ", r"answered, \d+%"])
+    return None if found else terminal.match[1]
+
+
+def reply(terminal, exercise, right):
+    """Answer all its prompts, rightly or with nothing; take the proposal for what a person marks."""
+    for part in exercise.parts:
+        terminal.expect_exact("> ")
+        lines = str(solution(exercise, "en")[part.name]).splitlines() if right else [""]
+        for line in filter(str.strip, lines) if right else lines:
+            terminal.sendline(line)
+        if right and part.type == "reason":
+            terminal.sendline("")
+    while terminal.expect([r"Enter takes the proposal, \S+ > ", "comes back in"]) == 0:
+        terminal.sendline("")
+
+
+def test_ten_cards_in_a_real_terminal_bring_the_wrong_one_back_first(tmp_path):
+    path, order = tmp_path / "drills.sqlite", []
+    terminal = session("--chapter", str(CHAPTER), "--cards", "10", "--store", str(path))
+    while name := asked(terminal):
+        order.append(name)
+        reply(terminal, BANK[name], right=order.count(name) > 1 or len(order) != 2)
+    terminal.expect(pexpect.EOF)
+    assert len(order) == 10
+    assert order[5] == order[1], "the one that was wrong"
+    assert len([review for review in Store(path).reviews() if "/" not in review.card]) == 10
+
+
+def test_leaving_keeps_what_was_answered(tmp_path):
+    path = tmp_path / "drills.sqlite"
+    terminal = session("--chapter", str(CHAPTER), "--store", str(path))
+    reply(terminal, BANK[asked(terminal)], right=False)
+    terminal.sendline(":quit")
+    terminal.expect("1 answered")
+    terminal.expect(pexpect.EOF)
+    assert len(Store(path).reviews()) == 1
+
+
+def test_ctrl_c_leaves_without_a_traceback(tmp_path):
+    terminal = session("--store", str(tmp_path / "drills.sqlite"))
+    terminal.expect_exact("> ")
+    terminal.sendintr()
+    terminal.expect("psi: stopped")
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    assert terminal.exitstatus == 130
+
+
+@pytest.fixture
+def typed(monkeypatch, capsys, tmp_path):
+    """`typed(words, *lines)`: what the command prints when these lines are typed; an unexpected prompt ends the input."""
+
+    def typed(words, *lines):
+        left = iter(lines)
+
+        def read(prompt):
+            for line in left:
+                return line
+            raise EOFError
+
+        monkeypatch.setattr("builtins.input", read)
+        status = main(["drill", *words, "--store", str(tmp_path / "drills.sqlite")])
+        return status, capsys.readouterr()
+
+    return typed
+
+
+def test_hint_show_and_skip(typed):
+    _, said = typed(["--chapter", "2"], ":hint", ":skip", ":show", ":nonsense")
+    assert "Right answers" in said.out and "Solution" in said.out
+    assert "there is :hint :show :skip :quit" in said.out
+    assert "1 answered, 0%" in said.out
+
+
+def test_an_end_of_input_is_a_quit(typed):
+    assert typed(["--chapter", "7"])[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--chapter", "99"], "no exercise has all of"),
+        (["import", "nothing.json"], "No such file"),
+        (["anki", "/nowhere/x.apkg"], "No such file"),
+    ],
+)
+def test_what_makes_no_sense_is_said_in_a_line(typed, words, says):
+    status, said = typed(words)
+    assert status == 2 and says in said.err and "Traceback" not in said.err
+
+
+def test_estimates_tell_the_right_value(typed):
+    _, said = typed(["rapid", "--chapter", "7", "--cards", "1"], "1 GB")
+    assert "expected:" in said.out and "comes back in" in said.out
+
+
+def test_progress_goes_to_json_and_back(typed, tmp_path):
+    typed(["--chapter", "2", "--cards", "1"], ":show")
+    file = tmp_path / "progress.json"
+    assert typed(["export", str(file)])[0] == 0
+    assert len(json.loads(file.read_text())["reviews"]) == 1
+    assert "0 new answers" in typed(["import", str(file)])[1].out
+    _, said = typed(["stats", "--json"])
+    assert json.loads(said.out)["answers"] == 1
+    (tmp_path / "broken.json").write_text("{")
+    assert "is not JSON" in typed(["import", str(tmp_path / "broken.json")])[1].err
