@@ -32,9 +32,9 @@ CHAPTERS, LABS = "chapters/[0-9][0-9]_*.ipynb", "labs/notebooks/*.ipynb"
 
 def build(out, chapters, repository=""):
     """Write the site of these chapters' notebooks, and of all labs, to `out`; returns Sphinx's exit status."""
-    source, cache = (out.parent / f"{out.name}_{kind}" for kind in ("source", "cache"))
-    shutil.rmtree(source, ignore_errors=True)
-    shutil.rmtree(out, ignore_errors=True)
+    source, cache, trees = (out.parent / f"{out.name}_{kind}" for kind in ("source", "cache", "trees"))
+    for folder in (source, trees, out):
+        shutil.rmtree(folder, ignore_errors=True)
     pages = {Path("chapters") / path.name: (path, _timed(path, lambda path=path: lessons.page(path, cache))) for path in chapters}
     # several processes, minutes of work: labs are read here and run at home
     pages |= {path.relative_to(ROOT): (path, nbformat.read(path, as_version=4)) for path in sorted(ROOT.glob(LABS))}
@@ -42,7 +42,7 @@ def build(out, chapters, repository=""):
         _write(source / place, path.parent, notebook, repository)
     _assemble(source, list(pages))
     os.environ |= {"BOOK_REPOSITORY": repository}
-    status = sphinx(["-W", "--keep-going", "-q", "-b", "html", str(source), str(out)])
+    status = sphinx(["-W", "--keep-going", "-q", "-d", str(trees), "-b", "html", str(source), str(out)])
     for path in out.rglob("*.map"):  # for those who debug the theme's scripts
         path.unlink()
     return status

@@ -59,7 +59,7 @@ function draw(sheet, view, { cells, notes }) {
   const letter = 7; // pixels, about
   const longest = Math.max(...cells.map((_, row) => called(view.rowLabel, row).length));
   const box = { left: Math.min(110, 16 + letter * longest), right: width - (notes.length ? 96 : 10), top: view.columnLabel || notes.length ? 22 : 6, bottom: height - 6 };
-  const side = Math.min((box.right - box.left) / cells[0].length, (box.bottom - box.top) / cells.length, 60);
+  const side = Math.min((box.right - box.left) / cells[0].length, (3 * (box.bottom - box.top)) / cells.length, 60);
   const tall = Math.min((box.bottom - box.top) / cells.length, Math.max(side, 26));
   const gap = side > 6 ? 1 : side > 3 ? 0.5 : 0;
   const every = Math.ceil((letter * Math.max(...cells[0].map((_, column) => called(view.columnLabel, column).length))) / side);
