@@ -26,14 +26,21 @@ import torch
 from IPython.display import display
 
 from autograder import ask
-from explorers import fsdp_peak_explorer, gather_explorer, hybrid_explorer, memory_explorer, sharding_explorer, traffic_explorer
+from explorers import (
+    fsdp_peak_explorer,
+    gather_explorer,
+    hybrid_explorer,
+    hybrid_time_explorer,
+    memory_explorer,
+    sharding_explorer,
+    traffic_explorer,
+)
 from explorers.sharding import UNITS
 from formulary import Claim, judge
 from formulary.attention import KEPT_INPUT, SWIGLU_ACTIVATION
 from formulary.claims import claims
 from formulary.hardware import GPUS, NETWORKS
 from formulary.memory import ZERO_LEDGER, ZERO_STATE
-from formulary.scaling import COMM_TIME
 from formulary.shapes import MODELS
 from formulary.units import BYTE
 from formulary.zero import (
@@ -532,14 +539,15 @@ hybrid(**{**UNITS["Llama 2 13B"], **cluster}, **activations, world_size=8)
 # That fits, with room for more than one sequence. Now the network, at its full rate and with nothing hidden behind computation:
 
 # %%
-over_network = Claim("{comm_bytes} leave a node per step, {wire} on the wire.", wire=COMM_TIME)
-over_network(comm_bytes=FULL_SHARD_EGRESS(**cluster), **network)
-
-# %% [markdown]
-# That was one ring of all ranks. Hybrid sharding:
+over_network = Claim("One ring of all ranks: {full_shard_egress_bytes} leave a node per step, {full_shard_crossing_time} on the wire.")
+over_network(**cluster, **network)
 
 # %%
-over_network(comm_bytes=HSDP_EGRESS(**across), **network)
+in_and_out = Claim("Hybrid: {hsdp_egress_bytes}, {hsdp_crossing_time} on the wire, and {hsdp_inside_time} on the links inside the node.")
+in_and_out(**cluster, **network, **card)
+
+# %%
+hybrid_time_explorer(**cluster, link_bandwidth=card["link_bandwidth"], **network)
 
 # %% [markdown]
 # Hybrid sharding, then: it fits, and what it saves on the slow link is most of what there is to save. Had the states not fitted
