@@ -85,13 +85,14 @@ def line(prediction, numbers):
 
 
 def total(lines):
-    """The sum of lines of one variant on one rank."""
+    """The sum of lines of one variant on one rank; judged where all of them are."""
     first = lines[0]
     changes = {name: sum(x.changes.get(name, 0) for x in lines) for each in lines for name in each.changes}
     measured = None if any(x.measured is None for x in lines) else sum(x.measured for x in lines)
     sums = [sum(x.predicted for x in lines), measured, sum(x.paper for x in lines)]
     within = max(x.within for x in lines)
-    return Line(first.variant, TOTAL, first.rank, *sums, first.unit, within, {name: change for name, change in changes.items() if change})
+    changes, judged = {name: change for name, change in changes.items() if change}, all(x.judged for x in lines)
+    return Line(first.variant, TOTAL, first.rank, *sums, first.unit, within, changes, judged)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from formulary.amounts import write
 from formulary.hardware import GPUS
 from formulary.units import BYTE
 from labs.llamas import sizes
+from labs.measurement import kept
 from labs.qlora import LAB as lab
 
 # %% [markdown]
@@ -139,7 +140,11 @@ f"{write(large.total, BYTE)} of {write(card['memory_capacity'], BYTE)}"
 # `psi lab run qlora --device cuda --timeout 600 seq_length=512 "model=…" "card=…"`
 #
 # with the names of the model and the card above. The line *peak* then says how much activations, gradients on their way and
-# dequantised matrices came on top. GPU figures: not yet measured.
+# dequantised matrices came on top. This run was held to the
+# memory of the card above:
+
+# %%
+lab.report(kept("qlora-h200"))
 
 # %% [markdown]
 # ## The differences, by name
