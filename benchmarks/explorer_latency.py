@@ -83,7 +83,7 @@ def measure(lab, browser, name):
 
 
 def measure_bare(browser, make):
-    """What a quarter of that came to on explorer `make()`, to and fro, on a page without Jupyter."""
+    """What a quarter of that came to on explorer `make()`, back and forth, on a page without Jupyter."""
     _, pressed, picture, look = VARIANTS["explorer"]
     page = browser.new_page(viewport={"width": 1200, "height": 1000})
     page.set_content('<main><div id="place"></div></main>')

@@ -32,7 +32,7 @@ function addBlocks(blocks, rule, here, sizes) {
       const block = { kind: rule.kind, row: row(here), turn: turn(here), length: length(here), takes: takes(here), frees: frees(here) };
       blocks.push(Object.assign(block, { mark: mark(here), tone: tone(here), start: null, end: null, after: [] }));
       for (const wait of waits) {
-        const place = positionOf(wait, here);
+        const place = placeOf(wait, here);
         if (place >= 0) block.after.push(place);
       }
       return;
@@ -46,7 +46,7 @@ function addBlocks(blocks, rule, here, sizes) {
 }
 
 // Where the block that is waited for stands in the list, or -1 if there is no such block.
-function positionOf({ counts, first, places }, here) {
+function placeOf({ counts, first, places }, here) {
   let place = 0;
   for (let i = 0; i < places.length; i++) {
     const value = places[i](here);
