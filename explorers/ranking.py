@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from formulary.amounts import write
+from formulary.data_parallel import ACCUMULATION_STEPS, DATA_PARALLEL_RANKS
 from formulary.plan import PLAN_COMPUTE, PLAN_DP, PLAN_HIDDEN, PLAN_LEDGER, PLAN_MEMORY, PLAN_STEP, PLAN_TP
 from formulary.planner import MEMORY, RULES, all_plans
 from formulary.units import BYTE, SECOND
@@ -35,7 +36,7 @@ class Ranking:
 
     kind = "ranking"
     formulas = ()
-    inner = (*TIMES.values(), PLAN_STEP, *PLAN_LEDGER.parts.values(), PLAN_MEMORY)
+    inner = (*TIMES.values(), PLAN_STEP, *PLAN_LEDGER.parts.values(), PLAN_MEMORY, DATA_PARALLEL_RANKS, ACCUMULATION_STEPS)
     units = (BYTE, SECOND)
 
     @property

@@ -4,6 +4,7 @@ plans(MODELS["Llama 2 70B"], GPUS["A100 80GB"], NETWORKS["InfiniBand HDR"], num_
 """
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -150,7 +151,7 @@ def choices(known):
     for t, stages in itertools.product(_divisors(known["num_gpus"]), repeat=2):
         if known["num_gpus"] % (t * stages) == 0:
             replicas = known["num_gpus"] // (t * stages)
-            sizes = [2**power for power in range(max(1, known["global_batch"] // replicas).bit_length())]
+            sizes = [2**power for power in range(math.ceil(known["global_batch"] / replicas).bit_length())]
             yield from itertools.product([t], [stages], [replicas], STAGES, sizes, (0, 1))
 
 

@@ -50,6 +50,9 @@ ALLOWED = [
     ("formulary/cli.py", "10**8", "where a figure is too long to be read digit by digit"),
     ("formulary/formula.py", "1e4", "where a figure is too long to be read digit by digit"),
     ("formulary/formula.py", "10**6", "how fine a fraction a float may stand for"),
+    ("formulary/planner.py", "10**9", "what a plan leaves to context and buffers: the reader's to change"),
+    ("explorers/planner.py", "1024", "how many cards a slider may search through"),
+    ("explorers/planner.py", "4096", "tokens of a sequence at the start: the reader's to change"),
     ("formulary/judge.py", "1e-9", "room for rounding at the end of a tolerance"),
 ]
 

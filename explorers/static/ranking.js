@@ -7,16 +7,17 @@ function divisors(number) {
 }
 
 // Every plan in the planner's order: division of the cards, stage, micro-batch in doublings, recomputation.
-function* everyPlan({ num_gpus, global_batch }) {
-  const parts = divisors(num_gpus);
+function* everyPlan(known) {
+  const parts = divisors(known.num_gpus);
   for (const tensor_parallel of parts)
     for (const num_stages of parts) {
-      if (num_gpus % (tensor_parallel * num_stages)) continue;
-      const world_size = num_gpus / (tensor_parallel * num_stages);
-      const most = Math.max(1, Math.floor(global_batch / world_size));
+      const cut = { ...known, tensor_parallel, num_stages, context_parallel: 1 };
+      const world_size = FORMULAS.data_parallel_ranks(cut);
+      if (!Number.isInteger(world_size)) continue;
+      const most = FORMULAS.needed_accumulation_steps({ ...known, world_size, micro_batch: 1 });
       for (const stage of STAGES)
-        for (let micro_batch = 1; micro_batch <= most; micro_batch *= 2)
-          for (const recomputed of [0, 1]) yield { tensor_parallel, num_stages, world_size, stage, micro_batch, recomputed };
+        for (let size = 1; size <= most; size += size)
+          for (const recomputed of [0, 1]) yield { tensor_parallel, num_stages, world_size, stage, micro_batch: size, recomputed };
     }
 }
 
@@ -39,7 +40,7 @@ function scene(view, state, evaluate) {
 }
 
 function costs(view, here, plan) {
-  here.num_micro_batches = here.global_batch / (here.world_size * here.micro_batch);
+  here.num_micro_batches = FORMULAS.needed_accumulation_steps(here);
   for (const name of view.times) here[name] = FORMULAS[name](here);
   const [work, layers, replicas, hidden] = view.times.map((name) => here[name]);
   const times = [work, layers, Math.max(0, replicas - hidden)];

@@ -14,7 +14,7 @@ from ..quantity import InputError
 from ..reckon import say
 from ..shapes import MODELS, RUNS
 from ..spelling import nearest
-from .audit import VERDICTS, AuditedClaim, Claims, Figure, Finding
+from .audit import VERDICTS, AuditedClaim, Claims, Figure, Finding, Rulings
 
 BUNDLES = {**MODELS, **GPUS, **NETWORKS, **PCIE, **FORMATS, **RUNS}
 BASES = ("computed", "demonstrated", "measurement", "qualitative")
@@ -44,7 +44,7 @@ def rulings():
     """What holds where claims contradict each other or are plainly wrong, by id."""
     load_all()
     texts = tomllib.loads(files(__package__).joinpath("rulings.toml").read_text(encoding="utf-8"))
-    return {name: say(text, {}) for name, text in texts.items()}
+    return Rulings({name: say(text, {}) for name, text in texts.items()})
 
 
 @cache

@@ -159,6 +159,17 @@ class Claims(tuple):
         return "\n".join([*rows, *(f"| {c.sentence} | {c.computed} | {VERDICTS[c.verdict]} | {c.reason} |" for c in self)])
 
 
+class Rulings(dict):
+    """What holds, by the ruling's id; shows itself as a table."""
+
+    def among(self, first, last):
+        """Those from `first` to `last`, both by number."""
+        return Rulings({name: text for name, text in self.items() if first <= int(name.removeprefix("X")) <= last})
+
+    def _repr_markdown_(self):
+        return "\n".join(["| ruling | what holds |", "|---|---|", *(f"| {name} | {text} |" for name, text in self.items())])
+
+
 # --- the verdict on a figure ---------------------------------------------------------------------------------------------
 
 
