@@ -24,7 +24,7 @@ from . import cluster, pool
 from .gradebook import Book, Handed
 from .work import Job, Marker, Page, digest, version, write_page
 
-BATCH_SECONDS = 2.0  # how long marks wait to be written together
+BATCH_SECONDS = 1.0  # how long marks wait to be written together
 BATCH_MOST = 50
 GRADED, WAITS, BROKEN = "graded", "needs a person", "broken"
 
