@@ -82,7 +82,7 @@ def compiled(expr):
     It rounds as the JavaScript written from the same expression does.
     """
     names = sorted(map(str, expr.free_symbols))
-    # sympy 1.14 prints 2*Mod(x, y) as 2*x % y, which Python reads as (2*x) % y: a function call says what is meant
+    # sympy 1.14 prints z - 2*Mod(x, y) as z - 2*x % y, which Python reads as (2*x) % y: a function call says what is meant
     said = expr.replace(sp.Mod, sp.Function("remainder")).replace(sp.floor, sp.Function("below")).replace(sp.ceiling, sp.Function("above"))
     function = sp.lambdify(names, said, modules=[ROUNDING, "math"])
     return lambda known: function(*(known[name] for name in names))

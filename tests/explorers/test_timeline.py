@@ -64,8 +64,9 @@ def test_more_blocks_than_can_be_drawn_are_not_drawn():
 
 
 def test_a_remainder_times_a_number_is_what_it_says():
-    twice = Blocks("block", {"i": 5}, row=0, turn=2 * sp.Mod(counter("i"), sp.Symbol("k")), length=1)
-    assert [block.turn for block in lay_out([twice], {"k": 3}, 1).blocks] == [0, 2, 4, 0, 2]
+    k = sp.Symbol("k", positive=True, integer=True)
+    less = Blocks("block", {"i": 5}, row=0, turn=k - 2 * sp.Mod(counter("i"), k), length=1)
+    assert [block.turn for block in lay_out([less], {"k": 3}, 1).blocks] == [3, 1, -1, 3, 1]
 
 
 def test_a_row_starts_a_block_when_it_is_free_and_what_it_waits_for_has_ended():
