@@ -1,0 +1,218 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 17 · Errata: where sources disagree
+#
+# **What you will be able to decide.** Which of two published figures to believe, or that both are right about different things.
+#
+# **How long it takes.** About 40 minutes, without a GPU. Every number below is computed as the notebook runs.
+
+# %%
+import ipywidgets as widgets
+from IPython.display import display
+
+from autograder import ask
+from explorers import memory_explorer, traffic_explorer
+from formulary import Claim, judge
+from formulary.attention import LINEAR_ACTIVATION
+from formulary.claims import claim, claims, rulings
+from formulary.memory import STATE
+from formulary.shapes import MODELS
+from formulary.zero import ZERO_TRAFFIC
+
+# %% [markdown]
+# ## The decision
+#
+# Two documents lie on your desk. Both are careful, both are by people who train large models. One says that a model of ten billion
+# parameters needs so much memory for its states, the other says a third more. You have to order cards on Monday.
+
+# %%
+both = Claim("One says {lean}, the other {full}.", lean=STATE.under("no_master_adam"), full=STATE.under("mixed_adam"))
+both(num_params="10B")
+
+# %% [markdown]
+# **Guess first.** Is one of them wrong? Put `"one is wrong"` or `"both are right"` in place of `None`.
+
+# %%
+guess = None
+
+{"both are right": "They are: about two recipes. Read on.", "one is wrong": "Which bytes does each of them count?"}.get(guess)
+
+# %% [markdown]
+# ## Five questions for a figure
+#
+# A figure without its conditions is like a price without its currency. Nearly every contradiction in this field dissolves under one
+# of five questions. Ask them in this order; the first ones are cheap.
+#
+# 1. **In which unit?** Powers of ten or of two; bits or bytes; elements or bytes.
+# 2. **Of whom?** One rank or the cluster; sent, or sent and received.
+# 3. **Per what?** One micro-batch, one step, one layer, one token.
+# 4. **By which recipe?** Precision, optimizer, what is recomputed, when gradients are synchronised.
+# 5. **Against what?** A share of the whole, or a ratio to the rest; of the paper's count, or of a library's.
+#
+# What is left after these five is *wrong*, and can be recomputed.
+#
+# **In which unit?** Thirty-four of one kind is more than thirty-four of the other. Activations of a familiar model:
+
+# %%
+seven = {**MODELS["LLaMA 7B"].only(LINEAR_ACTIVATION), "micro_batch": 4, "seq_length": "2048"}
+Claim("{linear_activation_bytes:GiB} is {linear_activation_bytes:GB}.")(**seven)
+
+# %% [markdown]
+# **By which recipe?** The two documents on your desk:
+
+# %%
+Claim("Without a master copy {lean}, with one {full}.", lean=STATE.under("no_master_adam"), full=STATE.under("mixed_adam"))(
+    num_params="10B"
+)
+
+# %% [markdown]
+# **Per what?** "ZeRO-2 sends half of what data parallelism does" and "ZeRO-2 sends the same" are both in print. The one speaks of the
+# gradients' phase, the other of the step. And with accumulation neither holds:
+
+# %%
+ratio = Claim("Stage {stage}, {accumulation_steps} micro-batches a step: {zero_traffic_ratio} times the traffic of DDP.")
+display(*(ratio(stage=stage, accumulation_steps=steps) for stage in (2, 3) for steps in (1, 8)))
+
+# %% [markdown]
+# **Against what?** Idle time of a pipeline, over the whole step or over the working part of it:
+
+# %%
+line = {"num_stages": 8, "num_micro_batches": 64}
+Claim("{pipeline_bubble:%} of the step, or {bubble_ratio:%} of the work.")(**line)
+
+# %% [markdown]
+# And what is plainly wrong? A well-known course says how much time a checkpoint every two hours loses; the figure lies *below the
+# smallest that its own formula can give*. No measurement is needed to see that:
+
+# %%
+claims(ruling="X19", verdict="wrong")
+
+# %% [markdown]
+# ## Explore
+#
+# 1. Ten billion parameters on one card: under which recipes are the two documents right?
+# 2. Find a recipe under which *both gradients and master* are in full precision. What would a third document say?
+
+# %%
+memory_explorer(num_params="10B", world_size=1, stage=0)
+
+# %% [markdown]
+# 3. Set one micro-batch and compare stages 1 and 2. Then accumulate. When does "the same traffic" stop being true?
+# 4. Let gradients travel in full precision. Which stage's figure changes most?
+
+# %%
+traffic_explorer(num_params="7B", world_size=8, stage=2)
+
+# %% [markdown]
+# ## Look one up
+#
+# Every claim that the chapters have judged, by its id: what is said, what is computed, which verdict and why. Verdicts are worked out,
+# not typed: a claim states its number as people write it, names its calculation, and the tolerance follows from its own digits.
+
+# %%
+claims().counts()
+
+# %% tags=["definition"]
+picked = widgets.Combobox(options=[one.id for one in claims()], value="C002-050", description="claim", ensure_option=True)
+shown = widgets.interactive_output(lambda name: display(claim(name)) if name else None, {"name": picked})
+widgets.VBox([picked, shown])
+
+# %% [markdown]
+# ## What holds: between sources
+#
+# Where sources contradict each other, somebody has to say what holds in this book. First the contradictions between sources:
+
+# %%
+rulings().among(1, 22)
+
+# %% [markdown]
+# ## What holds: within one source
+#
+# Then errors that one source makes alone, most of them units, powers and off-by-ones:
+
+# %%
+rulings().among(23, 46)
+
+# %% [markdown]
+# ## What holds: habits
+#
+# And habits stated as facts. They may be good habits. They are not facts, and an alarm that is set by one fires on somebody else's
+# cluster:
+
+# %%
+rulings().among(47, 52)
+
+# %% [markdown]
+# ## Referee
+#
+# Fifteen claims, and you are the referee. Put a verdict in place of each `None`: `"true"`, `"convention"` (right under a convention of
+# its own), `"unit_slip"` or `"wrong"`.
+
+# %%
+bench = ("C000-047", "C002-004", "C002-005", "C002-039", "C002-050", "C002-058", "C002-060", "C002-099", "C002-101")
+bench = (*bench, "C003-031", "C003-038", "C003-041", "C002-038", "C000-057", "C002-074")
+for name in bench:
+    print(f"{name}: {claim(name).sentence}")
+
+# %%
+verdicts = dict.fromkeys(bench)
+
+given = {name: verdict for name, verdict in verdicts.items() if verdict}
+{name: "right" if verdict == claim(name).verdict else claim(name).reason for name, verdict in given.items()}
+
+# %%
+judge(sum(verdict == claim(name).verdict for name, verdict in given.items()), len(bench), within=0) if given else "no verdict yet"
+
+# %% [markdown]
+# ## The decision, made
+#
+# Neither document is wrong. One trains with weights that are updated in half precision and no master copy; for long
+# training that loses small updates (chapter 2), so for *your* run the larger figure counts. And you write to the authors of
+# the smaller one: not that they erred, but which recipe to print beside the number.
+#
+# ## Check yourself
+#
+# Three exercises of earlier chapters, now as a referee:
+
+# %%
+ask("E002-Q02").form()
+
+# %%
+ask("E002-Q16").form()
+
+# %%
+ask("E002-Q36").form()
+
+# %% [markdown]
+# ## What people get wrong
+#
+# **"The paper says so."** The paper counts what its authors ran. A library that implements it may send more, keep more or
+# keep less, and says so in its source rather than its documentation:
+
+# %%
+ZERO_TRAFFIC.compare(num_params="7B", world_size=8, stage=2, accumulation_steps=8)
+
+# %% [markdown]
+# **"It is measured, so it is true."** It is true of that machine and those conditions. A measurement without them is the weakest
+# kind of figure, since it cannot even be recomputed.
+#
+# **"The difference is small."** A few percent is what one expects of a slip of units, and a slip of units is what makes a card
+# run out of memory.
+#
+# ## Interview lens
+#
+# 1. *"Two sources give you different numbers. What do you do?"* The five questions, aloud and in order, with an example for one
+#    of them.
+# 2. *"How would you check a figure you cannot measure?"* Recompute it from its inputs; try its limits; ask whether it may lie
+#    below a bound.
+# 3. *"Tell me of a number that everybody quotes and that is wrong."* Have one ready, with the right one, and why people believe
+#    the other.
