@@ -82,6 +82,9 @@ STATE_LEDGER.under("mixed_adam")
 # Add the terms, and the letter this book is named after appears. With $\Psi$ parameters:
 
 # %%
+STATE.derivation
+
+# %%
 STATE.by_convention()
 
 # %% [markdown]
@@ -95,6 +98,9 @@ STATE_LEDGER.at(num_params="7B")
 
 # %%
 Claim("The optimizer's own copies make up {share:%} of all model states, whatever the size of the model.", share=OPTIMIZER_SHARE)()
+
+# %%
+OPTIMIZER_SHARE.derivation
 
 # %% [markdown]
 # ## Do real tensors agree?
