@@ -125,6 +125,7 @@ judge(counted, predicted, within=0, unit=BYTE)
 
 # %% [markdown]
 # To the byte. (Adam also keeps a step counter for each *tensor*, which does not grow with the size of the model.)
+# The [lab on model states](../labs/notebooks/model_states.ipynb) does the same with several processes that share the bill.
 #
 # ## Same total, different items
 #
