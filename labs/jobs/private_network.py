@@ -12,6 +12,7 @@ import struct
 import sys
 import time
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import torch.distributed as dist
@@ -25,6 +26,7 @@ COUNTERS = "/proc/thread-self/net/dev"
 RECEIVED_BYTES, RECEIVED_PACKETS = 0, 1  # columns; on a loopback interface what is sent is received
 HEADERS = 14 + 20 + 32  # bytes of Ethernet, IP and TCP with its timestamps before the data of each packet
 SETTLE_SECONDS = 0.02
+PATIENCE = timedelta(seconds=30)  # a message takes milliseconds; a rank that waits longer waits for nobody
 TAKES = 5
 
 
@@ -49,8 +51,8 @@ def enter():
 
     To be done last: what is opened from then on is opened there.
     """
-    if os.environ["LOCAL_WORLD_SIZE"] != os.environ["WORLD_SIZE"]:
-        raise NoPrivateNetwork("the ranks are on several machines, and a network namespace is on one")
+    if without := _nothing_to_count(dist.get_backend(), dist.get_world_size(), int(os.environ["LOCAL_WORLD_SIZE"])):
+        raise NoPrivateNetwork(without)
     first = dist.get_rank() == 0
     process, refused = ranks.gather((os.getpid(), _attempt(_make) if first else ""))[0]
     if not refused:
@@ -58,7 +60,18 @@ def enter():
     if refused:
         raise NoPrivateNetwork(refused)
     os.environ["GLOO_SOCKET_IFNAME"] = LOOPBACK
-    return dist.new_group(backend="gloo")
+    return dist.new_group(backend="gloo", timeout=PATIENCE)
+
+
+def _nothing_to_count(backend, world_size, local_world_size):
+    """Why nobody should move, or nothing. NCCL's ranks stay where they are: threads it has started would not come along."""
+    if backend != "gloo":
+        return f"the ranks talk through {backend}, and what is counted here are gloo's sockets"
+    if world_size == 1:
+        return "a single rank sends nothing"
+    if local_world_size != world_size:
+        return "the ranks are on several machines, and a network namespace is on one"
+    return ""
 
 
 def _attempt(action, *args):

@@ -227,11 +227,13 @@ def main():
             ranks.say(f"{name}: {STEPS} steps")
             for rank, sent in enumerate(ranks.gather(VARIANTS[name].measure(conditions, device))):
                 numbers |= {f"{name}/{rank}/{purpose}": nbytes for purpose, nbytes in sent.items()}
-        ranks.say("a ring, DDP's buckets, the wire")
+        ranks.say("a ring")
         for rank, told in enumerate(ranks.gather(ring(conditions, device))):
             numbers |= {f"ring/{rank}/{what}": number for what, number in told.items()}
+        ranks.say("DDP's buckets")
         for name, view in (("gradients of their own", False), ("gradients as views", True)):
             numbers[f"buckets/{name}"] = ranks.alike(ranks.gather(hidden(conditions, device, view)))
+        ranks.say("the wire")
         numbers |= {f"wire/{name}": nbytes for name, nbytes in wire(conditions).items()}  # the last, since it leaves this network
         ranks.print_measurement("traffic", conditions, numbers, started)
 

@@ -75,6 +75,7 @@ def test_one_process_sends_nothing():
     found = LAB.run(1, launcher="fork", variants="ddp,zero1,fsdp,hsdp,tp,sp")
     assert found.outcome is Outcome.PASSED, found.reason
     assert {x.measured for x in found.totals} == {0}
+    assert "3 could not be measured here: a single rank sends nothing" in found.reason
     assert found.figure()._repr_svg_()
 
 
@@ -122,6 +123,20 @@ def test_a_function_becomes_a_file():
 def test_a_network_that_is_refused(monkeypatch):
     monkeypatch.setattr(private_network.sys, "platform", "darwin")
     assert "there is no unshare on darwin" in private_network._attempt(private_network._make)
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        (("nccl", 1, 1), "the ranks talk through nccl"),
+        (("gloo", 1, 1), "a single rank sends nothing"),
+        (("gloo", 4, 2), "on several machines"),
+        (("gloo", 2, 2), ""),
+    ],
+)
+def test_who_moves_into_a_network_of_their_own(there, said):
+    why_not = private_network._nothing_to_count(*there)
+    assert said in why_not and bool(said) == bool(why_not)
 
 
 @pytest.mark.parametrize(
