@@ -9,6 +9,7 @@ from .bubbles import bubble_explorer, in_flight_explorer, micro_batches_explorer
 from .collectives import bucket_explorer, message_explorer, ring_explorer
 from .control import Choice, Number, Slider, Step
 from .curve import Curve
+from .dashboard import Dashboard
 from .data_parallel import batch_explorer, exposed_explorer, overlap_explorer
 from .explorer import Explorer
 from .grid import Grid
@@ -33,6 +34,7 @@ __all__ = [
     "Blocks",
     "Choice",
     "Curve",
+    "Dashboard",
     "Explorer",
     "Grid",
     "Number",

@@ -142,7 +142,7 @@ MOST_ROWS = 1 + max(len(segments) for _, _, segments in STATES)
 COLUMNS = max(len(segment) for _, _, segments in STATES for segment in segments)
 
 
-def allocator_explorer(script="changing", segments="fixed_segments", event=0):
+def allocator_explorer(script="changing", segments="fixed_segments", event=4):
     """A card's memory as a caching allocator hands it out: segments, live tensors, and holes that are too small."""
     view = Grid(
         rows=MOST_ROWS,
