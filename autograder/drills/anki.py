@@ -8,11 +8,11 @@ from markdown_it import MarkdownIt
 
 from ..assignment import heading, question
 from ..feedback import chapters
-from .explain import explained
+from .explain import explained, latex
 
 BOOK = "Sixteen Psi"
 CSS = ".card { font: 18px/1.5 sans-serif; max-width: 46em; margin: auto; text-align: left } code { font-size: 90% }"
-MARKDOWN_MEANS = re.compile(r"[\\_*`\[\]<>&]")
+MARKDOWN_MEANS = re.compile(r"[\\_*`\[\]()<>&]")
 MARKDOWN = MarkdownIt("js-default")  # which lets no HTML through
 
 
@@ -40,9 +40,9 @@ def _note(exercise, languages):
     )
 
 
-def _set(formula):
-    r"""A formula as Anki's own MathJax sets it; in markdown `\[` is only a bracket, so it needs a second backslash."""
-    return MARKDOWN_MEANS.sub(r"\\\g<0>", rf"\[{formula.latex}\]")
+def _set(name, expr):
+    r"""A formula as Anki's own MathJax sets it; in markdown `\(` is only a bracket, so it needs a second backslash."""
+    return MARKDOWN_MEANS.sub(r"\\\g<0>", rf"\({latex(name, expr)}\)")
 
 
 def _model(languages):

@@ -1,6 +1,7 @@
 """`psi drill`: practise, estimate, sit a paper or an interview, and look after the progress that is kept of it."""
 
 import argparse
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -13,6 +14,9 @@ from . import progress, sitting
 from .deck import Deck, Wanted
 from .store import Store, StoreError
 from .terminal import Terminal
+
+with contextlib.suppress(ImportError):  # Windows has none
+    import readline  # noqa: F401  so that lines can be edited, and be longer than the 4096 characters a terminal takes
 
 
 def main(argv):
@@ -131,9 +135,13 @@ def _interview(options):
 def _begun(terminal, options, kind, draw):
     """The sitting that was left unfinished, or a new one."""
     left = None if options.new else sitting.unfinished(terminal.deck.store, kind)
-    if left:
-        terminal.say("resumed")
-    return left or draw()
+    if not left:
+        return draw()
+    terminal.say("resumed")
+    left, gone = sitting.still_asked(terminal.deck, left)
+    if gone:
+        terminal.say("gone", names=", ".join(gone))
+    return left
 
 
 def _stats(options):

@@ -1,6 +1,6 @@
 """What to tell after an answer: the right answers, the worked solution, and where its formulas come from."""
 
-from formulary import formula
+from formulary import formula, look_up, tex
 from formulary.units import without_units
 
 from ..assignment import as_written
@@ -13,14 +13,19 @@ WORDS = {
 }
 
 
-def plain(formula):
-    """A formula as a line of text."""
-    return f"`{formula.name} = {without_units(formula.expr)}`"
+def plain(name, expr):
+    """An expression as a text, named if it has a name."""
+    return f"`{name} = {without_units(expr)}`" if name else f"`{without_units(expr)}`"
 
 
-def tex(formula):
-    """A formula to be set, in markdown."""
-    return f"$${formula.latex}$$"
+def set_(name, expr):
+    """The same to be set, in markdown."""
+    return f"${latex(name, expr)}$"
+
+
+def latex(name, expr):
+    """TeX of an expression, named if it has a name."""
+    return f"{look_up(name).tex} = {tex(expr)}" if name else tex(expr)
 
 
 def formulas(exercise):
@@ -46,7 +51,7 @@ def answers(exercise, languages):
         yield part.label.say(languages), told
 
 
-def explained(exercise, languages, write=tex):
+def explained(exercise, languages, write=set_):
     """All of it as markdown, the formulas as `write` has them."""
     rows = [f"- {label}: {told}" for label, told in answers(exercise, languages)]
     blocks = [_titled("answers", "\n".join(rows), languages), _titled("solution", exercise.solution.say(languages, join="\n\n"), languages)]
@@ -60,6 +65,18 @@ def _titled(title, text, languages):
 
 
 def _derived(formula, cases, write):
-    """What the formula says here, and why it is so, a reason a step; where it was fitted and not derived, its source."""
-    why = [step.because for step in formula.derivation.steps] if formula.derivation else [formula.source]
-    return "\n".join([f"{formula.quantity.meaning}:", "", "\n\n".join(map(write, cases)), "", *(f"- {reason}" for reason in why)])
+    """Why the formula says what it says here; where it was fitted and not derived, its source."""
+    source = [] if formula.derivation else [f"- {formula.source}"]
+    told = (row for case in cases for row in _steps(formula, case, write))
+    return "\n".join([f"{formula.quantity.meaning}:", "", *source, *dict.fromkeys(told)])
+
+
+def _steps(formula, case, write):
+    """The reason for each step that changes something in this case, with what it comes to, and at the end the formula."""
+    before, name = None, case.quantity.name
+    for step in formula.derivation.given(**case.fixed).steps if formula.derivation else ():
+        if step.expr != before:
+            yield f"- {step.because}: {write(name if step.expr == case.expr else '', step.expr)}"
+        before = step.expr
+    if before != case.expr:
+        yield f"- {write(name, case.expr)}"

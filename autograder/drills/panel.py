@@ -1,16 +1,19 @@
 """Drills in a notebook: `from autograder import drill; drill()`. The same deck and store as in the terminal, with fields and buttons."""
 
 import time
+from html import escape
 
 import ipywidgets as widgets
+
+from formulary import InputError
 
 from .. import feedback
 from ..assignment import heading, question
 from ..bank import Bank
 from ..exercise import KINDS, LANGUAGES
 from ..form import answer_of, field, shown
-from ..rubric import Status
-from .deck import RAPID_SECONDS, Deck, Wanted, estimate, findings, self_marked, share
+from ..rubric import Status, check
+from .deck import RAPID_SECONDS, RAPID_WITHIN, Deck, Wanted, estimate, findings, self_marked, share
 from .explain import explained
 from .progress import statistics, write
 from .proposal import marked
@@ -18,6 +21,7 @@ from .schedule import rating
 from .store import Store
 from .wording import say, span
 
+BETWEEN = "\n\n"  # paragraphs
 VERDICTS = {1: "wrong", 2: "partly", 3: "right"}
 
 
@@ -36,9 +40,12 @@ class Panel(widgets.VBox):
         self.buttons = {name: widgets.Button(description=self._say(name)) for name in ("check", "hint", "show", "next")}
         for name, button in self.buttons.items():
             button.on_click(getattr(self, f"_on_{name}"))
+            button.layout.width = "auto"
+        for box in self.choice.values():
+            box.observe(self._on_next, "value")
         self.asking, self.told, self.own, self.stand = widgets.VBox(), widgets.VBox(), widgets.VBox(), widgets.HTML()
-        bar = widgets.HBox(list(self.buttons.values()))
-        super().__init__([widgets.HBox(list(self.choice.values())), self.asking, bar, self.told, self.own, self.stand])
+        elsewhere = widgets.HTML(f"<p>{self._say('elsewhere')}</p>")
+        super().__init__([_row(self.choice.values()), self.asking, _row(self.buttons.values()), self.told, self.own, self.stand, elsewhere])
         self._on_next(None)
 
     def _say(self, key, **values):
@@ -58,43 +65,75 @@ class Panel(widgets.VBox):
     # --- asking
 
     def _on_next(self, _):
-        name = self.deck.next(self.wanted, but=self.last)
+        try:
+            name = self.deck.next(self.wanted, but=self.last)
+        except InputError:
+            return self._ask_nothing()
         self.last, self.asked, self.started, self.hinted = (name,), self.deck.ask(name), time.monotonic(), 0
-        parts = self._rapid_parts() if self.rapid else self.asked.exercise.parts
-        self.fields = {part.name: field(self.asked.exercise, part, self.languages) for part in parts}
-        title = f"**{heading(self.asked.exercise, self.languages)}**\n\n{question(self.asked.exercise, self.languages)}"
-        self.asking.children = (shown(title), *self.fields.values())
+        exercise, estimating = self.asked.exercise, self.rapid and self.asked.numbers
+        self.fields = {part.name: field(exercise, part, self.languages) for part in (self._rapid_parts() if estimating else exercise.parts)}
+        text = self._rapid_text() if estimating else question(exercise, self.languages)
+        self.asking.children = (shown(f"**{heading(exercise, self.languages)}**\n\n{text}"), *self.fields.values())
         self.told.children = self.own.children = ()
         self.stand.value = ""
-        self._enable(True)
+        self._enable("check", "hint", "show")
+
+    def _ask_nothing(self):
+        self.asking.children, self.told.children, self.own.children = (shown(self._say("nothing")),), (), ()
+        self.stand.value = ""
+        self._enable()
+
+    def _rapid_text(self):
+        """The question without the options, which are for other parts."""
+        limits = self._say("estimate", within=RAPID_WITHIN, limit=RAPID_SECONDS)
+        return f"{self.asked.exercise.question.say(self.languages, join=BETWEEN)}\n\n{self._say('only')} {limits}"
 
     def _rapid_parts(self):
-        return [self.asked.numbers[int(self.asked.draw, 16) % len(self.asked.numbers)]] if self.asked.numbers else self.asked.exercise.parts
+        return [self.asked.numbers[int(self.asked.draw, 16) % len(self.asked.numbers)]]
 
-    def _enable(self, open_):
-        for name in ("check", "show"):
-            self.buttons[name].disabled = not open_
+    def _enable(self, *names):
+        for name in ("check", "hint", "show"):
+            self.buttons[name].disabled = name not in names
 
     def _on_hint(self, _):
         hints = self.asked.exercise.hints
-        self.told.children = (shown(hints[min(self.hinted, len(hints) - 1)].say(self.languages, join="\n\n") if hints else "–"),)
+        told = [hint.say(self.languages, join=BETWEEN) for hint in hints[: self.hinted + 1]]
+        self.told.children = (shown(BETWEEN.join(told if self.hinted < len(hints) else [*told, self._say("no_hint_here")])),)
         self.hinted += 1
 
     def _on_show(self, _):
-        self.told.children = (shown(explained(self.asked.exercise, self.languages)),)
-        self._learn(0.0, ())
+        """The solution: in place of an answer, which then counts nothing, or below what came of it."""
+        answered = self.buttons["check"].disabled
+        see = f"→ {self._see().say(self.languages)}"
+        told = shown(f"{explained(self.asked.exercise, self.languages)}\n\n{see}")
+        self.told.children = (*self.told.children, told) if answered else (told,)
+        if not answered:
+            self._learn(0.0, ())
+        self._enable()
+
+    def _see(self):
+        return feedback.chapter(self.asked.exercise.chapter, section=self.asked.exercise.section)
 
     # --- marking
 
     def _on_check(self, _):
         self.answers = {name: answer_of(box) for name, box in self.fields.items()}
-        self._enable(False)
+        if unread := self._unread():
+            self.told.children = (shown(BETWEEN.join(unread)),)
+            return None
+        self._enable()
         if self.rapid and self.asked.numbers:
             return self._check_estimate()
         results = marked(self.asked.exercise, self.answers)
         if waiting := [r for r in results if r.status is Status.HUMAN]:
             return self._ask_own(results, waiting)
         return self._finish(results)
+
+    def _unread(self):
+        """What is to be written otherwise before anything is marked."""
+        parts = [self.asked.exercise.part(name) for name in self.fields]
+        found = [check(self.asked.exercise, part, self.answers[part.name]) for part in parts if part.type != "reason"]
+        return [finding.said.say(self.languages) for finding in found if finding.status is Status.UNREAD]
 
     def _check_estimate(self):
         (name, value), seconds = next(iter(self.answers.items())), time.monotonic() - self.started
@@ -119,28 +158,38 @@ class Panel(widgets.VBox):
 
     def _finish(self, results):
         self.own.children = ()
-        see = feedback.chapter(self.asked.exercise.chapter, section=self.asked.exercise.section)
-        told = "".join(feedback.html(result, self.languages, see=see) for result in results)
+        told = "".join(feedback.html(result, self.languages) for result in results)
+        if any(result.points != result.line.points for result in results):
+            told += f"<p>→ {escape(self._see().say(self.languages))}</p>"
         self.told.children = (widgets.HTML(f'<div role="status">{told}</div>'),)
         self._learn(share(results), findings(results))
 
     def _learn(self, got, found):
-        self._enable(False)
+        self._enable("show")
         self.deck.learn(self.asked, got, found, time.monotonic() - self.started, "rapid" if self.rapid else "practice")
         wait = self.deck.due()[self.asked.exercise.id] - self.deck.clock()
         verdict = f"{self._say(VERDICTS[rating(got)])}; {self._say('again', wait=span(wait))}"
         self.stand.value = f'<p role="status"><b>{verdict}</b></p><pre>{chr(10).join(write(statistics(self.deck)))}</pre>'
 
 
+def _row(boxes):
+    """Side by side, in as many rows as the width asks for."""
+    return widgets.HBox(list(boxes), layout={"flex_flow": "row wrap"})
+
+
 def _choice(deck, languages, chapter):
     """The boxes that say what to ask, by name."""
     every = lambda values: [(say("all", languages), None), *((str(value), value) for value in values)]
     chapters = sorted({header.chapter for header in deck.bank.headers.values()})
-    box = lambda name, options, value=None: widgets.Dropdown(options=options, value=value, description=say(name, languages))
+    wide = {"width": "auto", "max_width": "100%"}
+    box = lambda name, options, value=None: widgets.Dropdown(
+        options=options, value=value, description=say(name, languages), layout=wide, style={"description_width": "initial"}
+    )
+    titles = [(say("all", languages), None), *((f"{number} {feedback.chapters()[number]['title']}", number) for number in chapters)]
     modes = [(say(mode, languages), mode) for mode in ("practice", "rapid")]
     return {
         "mode": box("mode", modes, "practice"),
-        "chapter": box("chapter", every(chapters), chapter),
+        "chapter": box("chapter", titles, chapter),
         "kind": box("kind", every(KINDS)),
         "difficulty": box("difficulty", every(range(1, 6))),
     }

@@ -66,8 +66,23 @@ def draw_interview(deck, minutes, wanted):
 
 
 def _sitting(kind, deck, minutes, names):
-    questions = [{"exercise": name, "draw": deck.ask(name).draw, "answers": None, "seconds": 0.0} for name in names]
+    questions = [{"exercise": name, "answers": None, "seconds": 0.0, **_numbers(deck.ask(name))} for name in names]
     return Sitting(kind, time.time(), {"minutes": minutes, "questions": questions, "finished": False})
+
+
+def _numbers(asked):
+    return {"draw": asked.draw, "given": str(asked.exercise.given)}
+
+
+def still_asked(deck, sitting):
+    """(the sitting without what cannot be marked any more, the ids of that): exercises that are gone, or whose numbers are others now."""
+    gone = [row["exercise"] for row in sitting.body["questions"] if not _same(deck, row)]
+    questions = [row for row in sitting.body["questions"] if row["exercise"] not in gone]
+    return replace(sitting, body=sitting.body | {"questions": questions}), gone
+
+
+def _same(deck, row):
+    return row["exercise"] in deck.bank.headers and _numbers(deck.ask(row["exercise"], row["draw"]))["given"] == row.get("given")
 
 
 def seconds_left(sitting):
@@ -89,6 +104,11 @@ def asked_on(exercise, result, answers):
     """A line's result after more was said, in `answers`; what it gains over its first points counts half."""
     again = marked(exercise.model_copy(update={"rubric": (result.line,)}), answers)[0]
     return replace(again, points=result.points + SECOND_TRY * max(0, again.points - result.points))
+
+
+def sheet(exercise, results):
+    """The rows of the score sheet for one question."""
+    return [{"exercise": exercise.id, "line": r.line.name, "points": r.points or 0, "most": r.line.points} for r in results]
 
 
 def finish(sitting, sheet):

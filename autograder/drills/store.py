@@ -64,33 +64,48 @@ class Store:
     def __init__(self, path=None):
         self.path = Path(path) if path else default_path()
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._db = sqlite3.connect(self.path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
-        try:
-            self._open()
-        except sqlite3.DatabaseError as error:
-            raise StoreError(f"{self.path} is not a file of progress ({error}); move it away, or name another with --store") from None
-
-    def _open(self):
-        self._db.execute("PRAGMA journal_mode=WAL")
+        with self._told():
+            self._db = sqlite3.connect(self.path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+        self._run("PRAGMA journal_mode=WAL")
         with self._change():
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            ((version,),) = self._run("PRAGMA user_version")
             if version == 0:
                 for statement in filter(str.strip, TABLES.split(";")):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version={VERSION}")
+                    self._run(statement)
+                self._run(f"PRAGMA user_version={VERSION}")
         if version > VERSION:
             raise StoreError(f"{self.path} was written by a newer version of this program (format {version}, known is {VERSION})")
 
     @contextlib.contextmanager
-    def _change(self):
-        """One transaction, begun before anything is read, so that nothing changes between reading and writing."""
-        self._db.execute("BEGIN IMMEDIATE")
+    def _told(self):
+        """Say what went wrong with the file, and what to do about it."""
         try:
             yield
+        except sqlite3.OperationalError as error:  # locked, read-only, no space left: the file itself is whole
+            raise StoreError(
+                f"{self.path} cannot be used now ({error}); what it has is kept. Put that right, or name another with --store"
+            ) from None
+        except sqlite3.DatabaseError as error:
+            raise StoreError(
+                f"{self.path} is not a file of progress, or damaged ({error}); move it away, or name another with --store"
+            ) from None
+
+    def _run(self, statement, values=()):
+        """The rows that a statement gives."""
+        with self._told():
+            return self._db.execute(statement, values).fetchall()
+
+    @contextlib.contextmanager
+    def _change(self):
+        """One transaction, begun before anything is read, so that nothing changes between reading and writing."""
+        self._run("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._run("COMMIT")
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # a full disk ends it by itself
+                self._db.rollback()
             raise
-        self._db.execute("COMMIT")
 
     def close(self):
         self._db.close()
@@ -105,20 +120,20 @@ class Store:
                 self._move_on(review)
 
     def _insert(self, review):
-        self._db.execute("INSERT INTO review VALUES (:uid, :card, :at, :rating, :share, :seconds, :mode, :draw)", asdict(review))
+        self._run("INSERT INTO review VALUES (:uid, :card, :at, :rating, :share, :seconds, :mode, :draw)", asdict(review))
 
     def _move_on(self, review):
-        row = self._db.execute("SELECT state FROM card WHERE name = ?", (review.card,)).fetchone()
-        state, due = after(row[0] if row else None, review.rating, review.at)
-        self._db.execute("INSERT OR REPLACE INTO card VALUES (?, ?, ?)", (review.card, due, state))
+        rows = self._run("SELECT state FROM card WHERE name = ?", (review.card,))
+        state, due = after(rows[0][0] if rows else None, review.rating, review.at)
+        self._run("INSERT OR REPLACE INTO card VALUES (?, ?, ?)", (review.card, due, state))
 
     def due(self):
         """{card: when it is due, in seconds since 1970} of every card seen so far."""
-        return dict(self._db.execute("SELECT name, due FROM card"))
+        return dict(self._run("SELECT name, due FROM card"))
 
     def reviews(self):
         """Every Review, oldest first."""
-        rows = self._db.execute("SELECT card, at, rating, share, seconds, mode, draw, uid FROM review ORDER BY at, uid")
+        rows = self._run("SELECT card, at, rating, share, seconds, mode, draw, uid FROM review ORDER BY at, uid")
         return [Review(*row) for row in rows]
 
     # --- sittings
@@ -127,18 +142,18 @@ class Store:
         """Keep a sitting, in place of what was kept of it before."""
         body = json.dumps(sitting.body, ensure_ascii=False)
         with self._change():
-            self._db.execute("INSERT OR REPLACE INTO sitting VALUES (?, ?, ?, ?)", (sitting.uid, sitting.kind, sitting.at, body))
+            self._run("INSERT OR REPLACE INTO sitting VALUES (?, ?, ?, ?)", (sitting.uid, sitting.kind, sitting.at, body))
 
     def sittings(self, kind):
         """The sittings of that kind, oldest first."""
-        rows = self._db.execute("SELECT kind, at, body, uid FROM sitting WHERE kind = ? ORDER BY at", (kind,))
+        rows = self._run("SELECT kind, at, body, uid FROM sitting WHERE kind = ? ORDER BY at", (kind,))
         return [Sitting(kind, at, json.loads(body), uid) for kind, at, body, uid in rows]
 
     # --- taking it along
 
     def export(self):
         """All there is, as plain data."""
-        sittings = [sitting for (kind,) in self._db.execute("SELECT DISTINCT kind FROM sitting") for sitting in self.sittings(kind)]
+        sittings = [sitting for (kind,) in self._run("SELECT DISTINCT kind FROM sitting") for sitting in self.sittings(kind)]
         return {"format": VERSION, "reviews": [asdict(r) for r in self.reviews()], "sittings": [asdict(s) for s in sittings]}
 
     def merge(self, data):
@@ -153,7 +168,7 @@ class Store:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StoreError(f"this is not progress that `psi drill export` wrote: {error!r}") from None
         with self._change():
-            known = {uid for (uid,) in self._db.execute("SELECT uid FROM review")}
+            known = {uid for (uid,) in self._run("SELECT uid FROM review")}
             new = [review for review in reviews if review.uid not in known]
             for review in new:
                 self._insert(review)
@@ -165,7 +180,7 @@ class Store:
 
     def _replay(self, name):
         """Where a card stands, from its reviews in the order they happened."""
-        self._db.execute("DELETE FROM card WHERE name = ?", (name,))
-        rows = self._db.execute("SELECT card, at, rating, share FROM review WHERE card = ? ORDER BY at, uid", (name,)).fetchall()
+        self._run("DELETE FROM card WHERE name = ?", (name,))
+        rows = self._run("SELECT card, at, rating, share FROM review WHERE card = ? ORDER BY at, uid", (name,))
         for row in rows:
             self._move_on(Review(*row))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from autograder.assignment import solution
 from autograder.bank import Bank
 from autograder.drills.cli import main
+from autograder.drills.folding import columns
 from autograder.drills.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +31,8 @@ def session(*words):
 
 def asked(terminal):
     """The id of the exercise that is asked next, or None at the end."""
-    found = terminal.expect([r"\((E\d{3}-[A-Z]+\d+), ", r"answered, \d+%"])
+    while (found := terminal.expect([r"\((E\d{3}-[A-Z]+\d+), ", r"answered, \d+%", "Enter goes on"])) == 2:
+        terminal.sendline("")
     return None if found else terminal.match[1]
 
 
@@ -62,6 +65,7 @@ def test_leaving_keeps_what_was_answered(tmp_path):
     path = tmp_path / "drills.sqlite"
     terminal = session("--chapter", str(CHAPTER), "--store", str(path))
     reply(terminal, BANK[asked(terminal)], right=False)
+    terminal.expect("Enter goes on")
     terminal.sendline(":quit")
     terminal.expect("1 answered")
     terminal.expect(pexpect.EOF)
@@ -119,6 +123,50 @@ def test_an_end_of_input_is_a_quit(typed):
 def test_what_makes_no_sense_is_said_in_a_line(typed, words, says):
     status, said = typed(words)
     assert status == 2 and says in said.err and "Traceback" not in said.err
+
+
+def test_what_cannot_be_read_is_asked_for_again_and_costs_nothing(typed, tmp_path):
+    _, said = typed(["--chapter", "7", "--kind", "single_choice", "--cards", "1"], "1", "\x1b[Z")
+    assert said.out.count("is not among the options") == 2 and "\x1b" not in said.out
+    assert Store(tmp_path / "drills.sqlite").reviews() == []
+
+
+def test_hints_run_out_with_a_word(typed):
+    _, said = typed(["--chapter", "7", "--kind", "calculation"], *[":hint"] * 4)
+    assert "no more hints; :show" in said.out
+
+
+def test_the_solution_is_offered_after_a_wrong_answer_with_what_each_step_comes_to(typed):
+    _, said = typed(["rapid", "--chapter", "7", "--cards", "1"], "1 GB", ":show")
+    assert said.out.index("Enter goes on") < said.out.index("Where the formulas come from") < said.out.rindex("read chapter 7")
+    assert re.search(r"(?m)^- .+: \d+\*num_params", said.out)
+
+
+def test_what_is_passed_over_does_not_come_back_before_the_rest(typed):
+    _, said = typed(["--chapter", "2", "--cards", "5"], *[":skip"] * 5)
+    assert len(set(re.findall(r"\((E\d{3}-[A-Z]+\d+), ", said.out))) == 5
+
+
+def test_commands_work_in_the_middle_of_a_text(typed):
+    _, said = typed(["--chapter", "7", "--kind", "short_answer"], "it gathers", ":quit")
+    assert "nothing answered" in said.out
+
+
+def test_lines_are_as_wide_as_the_terminal_in_both_languages(typed, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    _, said = typed(["--chapter", "7", "--lang", "both", "--cards", "3"], ":show", ":show", ":show")
+    assert [line for line in said.out.splitlines() if columns(line) > 60 and " " in line.strip("- ")] == []
+    assert "**" not in said.out
+
+
+def test_a_paper_that_is_left_keeps_each_answer_and_the_time(typed, tmp_path):
+    typed(["paper", "--minutes", "15"], "True")
+    (sitting,) = Store(tmp_path / "drills.sqlite").sittings("paper")
+    first = sitting.body["questions"][0]
+    assert first["seconds"] > 0 and first["answers"] is None
+    assert first["begun"] and list(first["begun"].values()) == ["True"]
+    _, said = typed(["paper"], "")
+    assert "going on where you stopped" in said.out and "True or False" not in said.out.partition("question 2")[0]
 
 
 def test_estimates_tell_the_right_value(typed):
