@@ -129,10 +129,12 @@ except InputError as refused:
 # %% [markdown]
 # ## Whose share, and which direction
 #
-# A third of all quarrels about figures are about neither value nor unit. Ask two questions of every number:
+# Many quarrels about figures are about neither value nor unit. Ask two questions of every number:
 #
 # - **Of one, or of all?** Memory *per card* and memory of the *cluster* differ by the number of cards; bytes a *rank*
-#   (one process, driving one card) sends differ from bytes that cross the network in all.
+#   (one process, driving one card) sends differ from bytes that cross the network in all. For example: what training
+#   keeps for each parameter, the *model states*, can be shared among cards, in a scheme called ZeRO whose *stages* share
+#   more and more of it. Chapter 1 opens both; here only look at whose figure is whose.
 
 # %%
 share = Claim("{world_size} cards under ZeRO stage {stage}: {zero_state_bytes} each; one unsharded copy is {state_bytes}.")
@@ -161,7 +163,8 @@ PARAM_STATE.compare()
 # ## The letters
 #
 # One letter for one idea. Parameters are $\Psi$, which gave the book its title, and never $N$, because half of the
-# literature counts cards with that letter. These are the ones that appear on nearly every page:
+# literature counts cards with that letter. This is a list to come back to: a chapter that needs a letter explains it
+# where it first stands.
 
 # %%
 common = ["num_params", "world_size", "tensor_parallel", "num_stages", "num_micro_batches", "accumulation_steps", "chunks_per_stage"]
@@ -186,7 +189,7 @@ unit_explorer()
 # ## Head-room: two scales for one wish
 #
 # Nobody plans a card to the last byte. Two ways to say how much stays free are in use, and they are easily confused: a
-# *factor* on what was predicted, or a *share* of the card that must remain free.
+# *factor* $x$ on what was predicted, or a *share* $p_{\mathrm{free}}$ of the card that must remain free.
 
 # %%
 FREE_SHARE.derivation
@@ -203,12 +206,12 @@ Claim("To keep {free_share:%} of the card free takes a factor of {safety_factor}
 
 # %% [markdown]
 # The same figure on the two scales is two wishes. The book's rule: predict, add what is measured on top (buffers,
-# fragmentation; chapter 14), then keep fifteen to twenty hundredths of the card free.
+# fragmentation; chapter 14), then keep fifteen to twenty percent of the card free.
 #
 # ## The decision, made
 #
 # Both planners were right about the activations, each in a unit of their own. The mistake happens one step later, when
-# a figure in GiB is added to model states in GB:
+# a figure in GiB is added to model states in GB. First the sum in one unit, then as it is told:
 
 # %%
 total = Claim("States of one card {zero_state_bytes:GB}, activations {activations:GB}, of {memory_capacity:GB}.", activations=activations)
@@ -218,31 +221,33 @@ total(**run, **GPUS["A100 80GB"], num_params="7B", world_size=8, stage=2)
 claims(chapter=0, verdict="unit_slip")
 
 # %% [markdown]
-# It fits under either reading; with a fuller card it would not have. Convert first, add second.
+# This run fits under either reading; on a fuller card the slip would have decided. Convert first, add second.
 #
 # ## Spot the slip
 #
-# The figures below circulate, and each is a slip of unit. Write what they should say, in the unit that they claim, in
-# place of the `None`, a number and its unit in quotes, and run the cell. Later chapters say where the right figures
-# come from; for now it takes only this chapter.
+# The sentences below circulate, and every figure of bytes in them is a slip of unit: it was computed in powers of two
+# and written with the name of a power of ten. Write what it should say, in the unit that it claims, in place of its
+# `None`, a number and its unit in quotes, and run the cell. Chapter 3 says where the figures come from; to correct them
+# takes only this one. Mind the third: a figure per layer in MiB was added up in thousands.
 
 # %%
 slips = {claim.id: claim for claim in claims(chapter=3, verdict="unit_slip")}
 print(*(f"{name}: {claim.sentence}" for name, claim in slips.items()), sep="\n")
 
 # %%
-corrected = {"C000-047": None, "C002-021": None, "C002-022": None}
+corrected = {"C000-047": [None], "C002-021": [None], "C002-022": [None], "C002-074": [None, None]}
 
-for name, answer in corrected.items():
-    expected = amounts.read(slips[name].computed, BYTE)
-    verdict = judge(amounts.read(answer, BYTE), expected, unit=BYTE) if answer else None
-    print(name, verdict.outcome.value if verdict else "not answered", verdict.reason if verdict else "")
+for name, answers in corrected.items():
+    for answer, figure in zip(answers, slips[name].computed.split("; "), strict=True):
+        verdict = judge(amounts.read(answer, BYTE), amounts.read(figure, BYTE), unit=BYTE) if answer else None
+        print(name, verdict.outcome.value if verdict else "not answered", verdict.reason if verdict else "")
 
 # %% [markdown]
 # ## Check yourself
 #
-# A question of chapter 1 that is lost or won by its units: every item on one card, in one unit. Do as much as you can;
-# the hints name slips of unit when they meet them.
+# A question of chapter 1 that is won or lost by its units: every item on one card, in one unit. The bytes of model state
+# per parameter are the first row of the table above, and the question says how to count activations. Do as much as you
+# can, and come back for the rest after chapter 1; a hint names the slip of unit where it meets one.
 
 # %%
 ask("E002-Q10").form()
@@ -264,8 +269,8 @@ slower = Claim("Between nodes {bandwidth}, between the cards of a node {link_ban
 slower(**GPUS["A100 80GB"], **NETWORKS["InfiniBand NDR"])
 
 # %% [markdown]
-# **"MiB times a thousand is GB."** Figures per layer in MiB, added up in thousands, are neither. The inputs of a
-# model's layers:
+# **"MiB times a thousand is GB."** Figures per layer in MiB, added up in thousands, are neither. The inputs of all
+# layers of the run above, and of one:
 
 # %%
 Claim("{kept_input_bytes:GB}, or {kept_input_bytes:GiB}; a layer's is {one:MiB}.", one=KEPT_INPUT.given(num_layers=1))(**run)

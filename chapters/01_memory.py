@@ -65,8 +65,8 @@ guess and judge(STATE.quantity.accept(guess), STATE(num_params="7B"), unit=BYTE,
 # digits that a small update rounds away to nothing, so the optimizer applies its updates to an fp32 **master copy** and
 # hands the kernels a rounded print of it.
 #
-# Each line below adds one item. The steps are checked by sympy as the notebook loads: a step that did not follow from
-# the one before it would have raised an error.
+# Each line below adds one item; $b$ with an index is how many bytes that item takes for one parameter. The steps are
+# checked by sympy as the notebook loads: a step that did not follow from the one before it would have raised an error.
 
 # %%
 PARAM_STATE.derivation
@@ -182,7 +182,7 @@ room(state_bytes=card["memory_capacity"], **card)
 # they average their gradients. Under this plain *data parallelism* every rank pays the whole bill, although all ranks hold
 # the same numbers. ZeRO lets the $k$ ranks share it. Stage 1 shares the optimizer's items, stage 2 the gradients as well,
 # stage 3 the weights too.
-# Chapter 7 derives what this costs in traffic; what it saves is already in our ledger:
+# Chapter 7 derives what this costs in traffic; what it saves is already in our ledger. $M_z$ is what one rank keeps:
 
 # %%
 ZERO_STATE.by_convention().given(stage=1)
@@ -208,7 +208,8 @@ ZERO_STATE.by_convention().given(stage=1).limit("world_size", sp.oo)
 # 1. Find the smallest number of GPUs at which your colleague's model fits, for each stage. One of the stages has no such
 #    number: which, and why?
 # 2. Towards which amount does each stage tend as you add GPUs? Which item is it that stays?
-# 3. Switch the recipe to the 8-bit optimizer. Which stage gains least from it?
+# 3. Switch the recipe to the 8-bit optimizer. By how much does each total fall, and why by equally much wherever
+#    there is sharding? For which of these stages is that the largest share of its bill?
 
 # %%
 explorer = memory_explorer(world_size=8, stage=2, memory_capacity=card["memory_capacity"])
@@ -219,21 +220,27 @@ explorer
 #
 # Memory is the first wall a run meets, and not the last. Each of the three is an inequality that you can check:
 #
-# - **Memory:** what a card must hold is more than it has. More cards help only as far as the state is *sharded*.
-# - **Computation:** the cards are busy, and the step is still too long. At a fixed batch more cards share the work:
+# - **Memory:** what a card must hold is more than it has. More cards help only as far as the states are *sharded*, cut
+#   into parts of which every rank keeps one.
+# - **Computation:** the cards are busy, and the step is still too long. Work is counted in FLOP, floating-point
+#   operations. A step has $C_{\mathrm{step}}$ of them, a card could do $F$ a second at its peak and reaches the share
+#   $\eta$ of that. (Counted over a whole step that share is called MFU, model FLOP utilization; chapter 13. A low one
+#   means that the cards wait for something, so the wall is another one.) At a fixed batch $n$ cards share the work:
 
 # %%
 COMPUTE_TIME.derivation
 
 # %% [markdown]
-# - **Communication:** the links are busy while the cards wait. What a rank sends does not shrink with their number:
+# - **Communication:** the links are busy while the cards wait. What a rank sends in a step, $V_{\mathrm{rank}}$ bytes at
+#   a link's $\beta$ bytes a second, does not shrink with the number of cards:
 
 # %%
 COMM_TIME.derivation
 
 # %% [markdown]
-# One falls with every card and the other does not, so there is a number of cards at which they meet, and beyond it more cards
-# buy nothing. What is sent can only hide behind the backward pass, two thirds of the work, so hiding ends earlier:
+# One falls with every card and the other does not, so there is a number of cards at which they meet; beyond it more cards
+# buy little. What is sent are gradients, and those can only hide behind the backward pass that makes them. It does twice
+# the work of the forward pass (chapter 3), two thirds of the whole, so hiding ends earlier:
 
 # %%
 CRITICAL_GPUS.derivation
@@ -252,6 +259,8 @@ met = next(cards for cards in range(1, 999) if COMPUTE_TIME(num_gpus=cards, **sh
 judge(met, CRITICAL_GPUS(**wall), within=0)
 
 # %% [markdown]
+# The same with the sliders of a real card and network:
+#
 # 1. Double the bandwidth. Which wall moves, and by how much?
 # 2. A newer card computes three times as fast on the same network. What becomes of the number of cards that is worth having?
 # 3. Is there a slider that moves both curves? What does that mean for the plan to buy faster cards?

@@ -87,9 +87,11 @@ DECIMAL_BYTES = define(
 
 BINARY_BYTES = define(
     g.binary_bytes,
-    derivation=Derivation("With a decimal prefix", DECIMAL_BYTES.expr)
-    .multiply("a binary one is worth more", PREFIX_RATIO.expr, g.stated_figure * BYTE * _DECIMAL * _STEP**g.prefix_power)
-    .rewrite("two to the tenth for each step", g.stated_figure * BYTE * BINARY["Ki"] ** g.prefix_power),
+    derivation=Derivation("With a decimal prefix", DECIMAL_BYTES.expr).multiply(
+        "a binary one is worth more, two to the tenth for each step",
+        PREFIX_RATIO.expr,
+        g.stated_figure * BYTE * BINARY["Ki"] ** g.prefix_power,
+    ),
     assumptions=(),
     **_UNITS,
 )
@@ -106,8 +108,8 @@ BIT_BYTES = define(
 FREE_SHARE = define(
     g.free_share,
     derivation=Derivation("The prediction fills so much of what was planned for", 1 / g.safety_factor)
-    .multiply("the rest", -1, -1 / g.safety_factor)
-    .add("is free", 1, 1 - 1 / g.safety_factor),
+    .multiply("that is taken away", -1, -1 / g.safety_factor)
+    .add("from the whole card, and the rest is free", 1, 1 - 1 / g.safety_factor),
     source="definition",
     chapter=0,
     covers=("F38",),

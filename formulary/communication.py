@@ -36,24 +36,22 @@ _RING = {
 
 REDUCE_SCATTER = define(
     g.reduce_scatter_bytes,
-    derivation=Derivation("In a round every rank passes one of k blocks, its own share added, to its neighbour", _BLOCK)
-    .sum("After k-1 rounds every block has met every rank, and each rank owns a finished one", g.ring_round, 1, _k - 1, (_k - 1) * _BLOCK)
-    .rewrite("that is", _S * (_k - 1) / _k),
+    derivation=Derivation("In a round every rank passes one of k blocks, its own share added, to its neighbour", _BLOCK).sum(
+        "After k-1 rounds every block has met every rank, and each rank owns a finished one", g.ring_round, 1, _k - 1, (_k - 1) * _BLOCK
+    ),
     **_RING,
 )
 
 ALL_GATHER = define(
     g.all_gather_bytes,
-    derivation=Derivation("In a round every rank passes on the block it received last", _BLOCK)
-    .sum("After k-1 rounds every rank has seen the k-1 blocks it lacked", g.ring_round, 1, _k - 1, (_k - 1) * _BLOCK)
-    .rewrite("that is", _S * (_k - 1) / _k),
+    derivation=Derivation("In a round every rank passes on the block it received last", _BLOCK).sum(
+        "After k-1 rounds every rank has seen the k-1 blocks it lacked", g.ring_round, 1, _k - 1, (_k - 1) * _BLOCK
+    ),
     **_RING,
 )
 
-_ALL_REDUCE_STEPS = (
-    Derivation("A reduce-scatter leaves each rank with one finished block", REDUCE_SCATTER.expr)
-    .add("An all-gather hands the finished blocks round", ALL_GATHER.expr, REDUCE_SCATTER.expr + ALL_GATHER.expr)
-    .rewrite("Both send alike", 2 * _S * (_k - 1) / _k)
+_ALL_REDUCE_STEPS = Derivation("A reduce-scatter leaves each rank with one finished block", REDUCE_SCATTER.expr).add(
+    "An all-gather hands the finished blocks round and sends as much again", ALL_GATHER.expr, REDUCE_SCATTER.expr + ALL_GATHER.expr
 )
 
 ALL_REDUCE_MANY_RANKS = Formula(
@@ -295,11 +293,7 @@ ALGORITHM_BANDWIDTH = define(
 
 def _bus(result, because, sent):
     factor = sent / _S
-    steps = (
-        Derivation("Message over time", ALGORITHM_BANDWIDTH.expr)
-        .multiply(because, factor, ALGORITHM_BANDWIDTH.expr * factor)
-        .rewrite("so the links carried", sent / g.collective_time)
-    )
+    steps = Derivation("Message over time", ALGORITHM_BANDWIDTH.expr).multiply(because, factor, ALGORITHM_BANDWIDTH.expr * factor)
     return define(result, derivation=steps, **_BUS)
 
 
