@@ -1,6 +1,7 @@
 """`psi`: the project's one command. Each first word belongs to a package, which is imported only when it is called."""
 
 import importlib
+import os
 import sys
 
 # first word: (module with main(argv), what it does)
@@ -18,7 +19,19 @@ COMMANDS = {
 
 def main(argv=None):
     """Hand `argv` to the command it names; returns the exit status."""
-    argv = sys.argv[1:] if argv is None else argv
+    try:
+        status = _run(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        print("psi: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader, `head` say, has seen enough; Python would complain again when it closes the pipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _run(argv):
     if not argv or argv[0] in ("-h", "--help"):
         print(_help())
         return 0
@@ -27,11 +40,7 @@ def main(argv=None):
 
         print(f"psi: no command {argv[0]!r}{nearest(argv[0], COMMANDS)}\n\n{_help()}", file=sys.stderr)
         return 2
-    try:
-        return importlib.import_module(COMMANDS[argv[0]][0]).main(argv)
-    except KeyboardInterrupt:
-        print("psi: stopped", file=sys.stderr)
-        return 130
+    return importlib.import_module(COMMANDS[argv[0]][0]).main(argv)
 
 
 def _help():

@@ -2,6 +2,7 @@
 
 import math
 import re
+import reprlib
 import unicodedata
 from dataclasses import dataclass
 
@@ -39,7 +40,7 @@ def is_blank(value):
     """Whether nothing was answered: None, an ellipsis, an empty list, or a text without a letter or digit."""
     if isinstance(value, str):
         return not any(character.isalnum() for character in value[: limits.TEXT])
-    return value is None or value is ... or value == [] or value == ()
+    return value is None or value is ... or (isinstance(value, list | tuple) and not value)
 
 
 def plain(text):
@@ -177,4 +178,4 @@ def _short(value):
     """A value as it can be repeated in a message."""
     if isinstance(value, int) and value.bit_length() > BITS:
         return "a whole number of hundreds of digits"
-    return f"“{quote(value if isinstance(value, str) else repr(value), 60)}”"
+    return f"“{quote(value if isinstance(value, str) else reprlib.repr(value), 60)}”"

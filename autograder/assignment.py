@@ -59,11 +59,14 @@ def assignments(folder=COURSE / "assignments"):
     return {path.stem: path for path in sorted(Path(folder).glob("*.yaml"))}
 
 
+NO_COURSE = "none; a course elsewhere starts with a copy of assignments/ and nbgrader_config.py of exercises/course"
+
+
 def load_assignment(name, folder=COURSE / "assignments"):
     """The assignment of that name. Raises InputError if there is none, BankError if its file is wrong."""
     known = assignments(folder)
     if name not in known:
-        raise InputError(f"no assignment {name!r} in {folder}{nearest(name, known)}; there is {', '.join(known) or 'none'}")
+        raise InputError(f"no assignment {name!r} in {folder}{nearest(name, known)}; there is {', '.join(known) or NO_COURSE}")
     return read_model(Assignment, known[name])
 
 

@@ -240,7 +240,7 @@ def test_what_is_no_formula_is_said_in_both_languages(text):
 @pytest.mark.parametrize("strange", [True, ["P"], {"P": 1}, 1 + 2j, 10**5000], ids=["bool", "list", "dict", "complex", "huge"])
 def test_other_things_than_texts_and_numbers_are_refused(strange):
     assert marked(exercise("pipeline_bubble"), strange).status is Status.UNREAD
-    with pytest.raises(AnswerError, match="a text in quotes|is no formula"):
+    with pytest.raises(AnswerError, match=r"a text in quotes|is no formula"):
         formula(strange, {"P": ("num_stages",)})
 
 

@@ -1,9 +1,12 @@
 """Check yourself: a question shows itself, tells how an answer does, and keeps the right answer until it is asked for."""
 
+import numpy
 import pytest
 
 import autograder
 from autograder.bank import Bank
+from autograder.exercise import LANGUAGES
+from autograder.rubric import Status
 from formulary import InputError
 
 
@@ -56,3 +59,35 @@ def test_the_form_can_be_read_where_widgets_cannot_be_shown():
     question = autograder.ask("E000-TF01")
     shown = question.form()._repr_mimebundle_()
     assert shown["text/markdown"] == question._repr_markdown_() and "application/vnd.jupyter.widget-view+json" in shown
+
+
+def nested(depth):
+    """A list in a list in a list."""
+    return [nested(depth - 1)] if depth else []
+
+
+class Mute:
+    """Something that can be neither shown nor compared."""
+
+    def __repr__(self):
+        raise RuntimeError("no text")
+
+    __eq__ = __repr__
+
+
+STRANGE = {"an array": numpy.zeros(3), "a deep list": [[nested(500)]], "an object": Mute(), "a module": numpy, "many": [0] * 10**6}
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+@pytest.mark.parametrize("name", ["E000-TF01", "E000-SA01", "E000-SA03", "E004-Q05"])  # every type of part
+def test_things_that_are_no_answers_are_told_so(name, strange):
+    question = autograder.ask(name)
+    for part in question.exercise.parts:
+        (result,) = question.check(**{part.name: STRANGE[strange]}).results
+        assert not result.points and result.status is not Status.BROKEN, part.name
+        assert all(said for language in LANGUAGES for said in result.tell(language))
+
+
+def test_a_number_that_numpy_worked_out_is_a_number():
+    (result,) = autograder.ask("E000-SA01").check(total=numpy.float64(112e9)).results
+    assert [finding.status for finding in result.findings if finding.part == "total"] == [Status.RIGHT]
