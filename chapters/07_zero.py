@@ -100,10 +100,10 @@ guess and judge(ZERO_TRAFFIC_RATIO.quantity.accept(guess), ratio, within=0.02, m
 # %% [markdown]
 # ## A street of tool sheds
 #
-# Picture a street in which every household owns the same complete set of tools. That is *data parallelism*: every rank (one
-# process with one card) keeps the whole model, computes gradients on its own part of the batch, and the ranks average these
-# gradients, after which all of them make the same update. Nothing is wrong with it, except that most sheds are full of things
-# used once a month.
+# Picture a street in which every household owns the same complete set of tools. That is *data parallelism*, PyTorch's DDP: every
+# rank (one process with one card) keeps the whole model, computes gradients on its own part of the batch, and the ranks average
+# these gradients, after which all of them make the same update. Nothing is wrong with it, except that most sheds are full of
+# things used once a month.
 #
 # ZeRO turns the street into a tool library, in three stages, the most rarely used things first:
 #
@@ -115,14 +115,15 @@ guess and judge(ZERO_TRAFFIC_RATIO.quantity.accept(guess), ratio, within=0.02, m
 #
 # Nothing is compressed and nothing is approximated. It is the same ledger, kept once for the street and not once a house. Here
 # is the derivation with the usual recipe filled in (half-precision weights and gradients, three fp32 items). $\Psi$ counts the
-# parameters and $k$ the ranks. Each line is the bill of one stage, and sympy has checked that it follows from the line before:
+# parameters and $k$ the ranks. Each line is the memory that one stage takes on a rank, and sympy has checked that it follows from
+# the line before:
 
 # %%
 ZERO_STATE.derivation.given(stage=3, **ZERO_STATE.defaults)
 
 # %% [markdown]
 # Each stage has a floor, what stays when the ranks are many. Stage 1 never gets below weights and gradients, stage 2 never
-# below the weights, and stage 3 has none:
+# below the weights, and stage 3 has none ($M_z$ is the memory of stage $z$; here stages 1, 2 and 3):
 
 # %%
 display(*(ZERO_STATE.by_convention().given(stage=stage).limit("world_size", sp.oo) for stage in (1, 2, 3)))
@@ -176,7 +177,7 @@ judge(max(moments for _, moments in slices), fp32["first moments"] + fp32["secon
 #
 # 1. Which stage is the first to fit the model of the decision on one node of its cards? Which on both?
 # 2. Double the GPUs again and again. Which stages stop profiting, and at which amount?
-# 3. Which item is it that keeps stage 2 from ever fitting a model whose weights alone fill the card?
+# 3. Enlarge the model until stage 2 does not fit with any number of GPUs. Which item is in the way?
 
 # %%
 memory_explorer(**both_nodes, stage=2, memory_capacity=card["memory_capacity"])
@@ -206,7 +207,8 @@ WEIGHT_GATHERS.derivation
 GRAD_PASSES.derivation
 
 # %% [markdown]
-# Each pass sends $(k-1)/k$ of the message. Together, for stage 3 (the others read alike):
+# Each pass sends $(k-1)/k$ of the message. Weights travel in $b_{\mathrm{gat}}$ bytes a number when they are gathered, gradients
+# in $b_{\mathrm{red}}$ when they are reduced; both are half precision here. Together, for stage 3 (the others read alike):
 
 # %%
 ZERO_TRAFFIC.derivation.given(stage=3)
@@ -311,7 +313,7 @@ for stage in range(4):
 # Look at the last two amounts: with several micro-batches in a step, stages 2 and 3 fall far behind. Before you read on:
 #
 # **Guess first.** The model of the decision on one node, under stage 2 and with eight micro-batches accumulated: how many bytes
-# does a rank send in a step?
+# does a rank send in a step? An amount such as `"… GB"`.
 
 # %%
 guess = None
@@ -323,8 +325,8 @@ guess and judge(ZERO_TRAFFIC.quantity.accept(guess), accumulated, unit=BYTE, wit
 
 # %% [markdown]
 # Stage 2 keeps one slice of the gradients. There is no room to add up whole gradients over the micro-batches, so each of them
-# has to be reduced at once. Stage 3 gathers the weights for each of them as well. How much communication comes with a given
-# amount of computation, relative to a step of one micro-batch, is then, for stage 2:
+# has to be reduced at once. Stage 3 gathers the weights for each of them as well. What matters is how many passes there are for
+# each micro-batch computed. Relative to a step of one micro-batch call this $\rho_K$. For stage 2 it is
 
 # %%
 ACCUMULATION_COMM.derivation.given(stage=2)
@@ -334,12 +336,14 @@ ACCUMULATION_COMM.derivation.given(stage=2)
 # stage 3 all of it:
 
 # %%
-display(*(ACCUMULATION_COMM.given(stage=stage).limit("accumulation_steps", sp.oo) for stage in (1, 2)))
+per_step = [ACCUMULATION_COMM.given(stage=stage) for stage in (1, 2, 3)]
+display(*(each.limit("accumulation_steps", sp.oo) if each.inputs else each for each in per_step))
 
 # %% [markdown]
 # So with accumulation stage 1 is the cheapest that saves anything, and that is also why pipelines (chapter 10), which live on
 # many micro-batches, are combined with stage 1. Libraries do not all do what the paper says. Ask what yours does before you
-# believe a figure, here for eight micro-batches under stage 2:
+# believe a figure, here for eight micro-batches under stage 2. The rows in bold are what this book assumes; every other row
+# changes one thing: when a rank reduces, in how many bytes a number travels, or what is counted.
 
 # %%
 ZERO_TRAFFIC.compare(**one_node, stage=2, accumulation_steps=8)
@@ -373,8 +377,10 @@ gather_explorer()
 
 # %% [markdown]
 # The library keeps its shards all the time. What is whole comes on top, for a moment, and it is the worst moment that decides
-# whether a job runs ($\Psi_u$ are the parameters of a unit, $n_{\mathrm{gat}}$ counts the units gathered at once, and every $b$
-# is the bytes of one number: a weight, a gradient, as gathered, as reduced):
+# whether a job runs. $\Psi_u$ are the parameters of a unit and $\Psi_{\mathrm{root}}$ those of the root unit; $n_{\mathrm{gat}}$
+# counts the units whose weights are whole at once, $n_{\mathrm{red}}$ those whose gradients are. Every $b$ is the bytes of one
+# number: a weight, a gradient, a master weight, a moment, a weight as gathered, a gradient as reduced. $M_{\mathrm{act}}$ are the
+# activations kept, and $A_{\mathrm{work}}$ those that a block works with at the moment.
 
 # %%
 FSDP_PEAK.derivation
@@ -406,9 +412,9 @@ BUFFERS
 #
 # Is that what `fully_shard` does? The lab [A cluster on paper](../labs/notebooks/paper_cluster.ipynb) lets PyTorch's own code
 # take a step of a whole model on tensors that have a shape but no bytes, and counts every tensor. Here is such a measurement,
-# kept from a run for this book, next to its prediction. Two things differ from the ledger above, and the table names them: this
-# library keeps its shards in fp32 (its weights are their own master), and at the peak the gradients of some blocks are not
-# there yet.
+# kept from a run for this book, next to its prediction. The column *on paper* has only the sharded model states; the last column
+# names whatever makes a difference to it. Most of that you know from the ledger above. Two things are new: this library keeps its
+# shards in fp32 (its weights are their own master), and at the peak the gradients of some blocks are not there yet.
 
 # %%
 paper_cluster.report(kept("paper_cluster-7b-8"))
@@ -431,14 +437,14 @@ fsdp_peak_explorer(**UNITS["Llama 2 13B"], activation_bytes=activations["activat
 # | `HYBRID_SHARD` | a two-dimensional device mesh | full sharding inside a group, copies of the group |
 #
 # FSDP1 glues a unit's parameters into one flat vector and cuts that; FSDP2 cuts each tensor by rows and leaves it a tensor you
-# can look at. `SHARD_GRAD_OP` is often called ZeRO-2, and it sends about as much, but stage 2 of the paper keeps whole weights
-# even between steps. FSDP1's `no_sync` puts off reducing until the last micro-batch, and pays for it with whole gradients.
+# can look at. `SHARD_GRAD_OP` is often called ZeRO-2. With one micro-batch it sends as much, but stage 2 of the paper keeps whole
+# weights even between steps. FSDP1's `no_sync` puts off reducing until the last micro-batch, and pays for it with whole gradients.
 #
 # ## Hybrid sharding: stay in the node
 #
-# Back to the two nodes. Sharding over all ranks makes one ring of them; where it leaves a node it has to squeeze through the
-# network. What leaves a node per step, for all its ranks together, is (with $n_{\mathrm{node}}$ nodes of $k_{\mathrm{node}}$
-# ranks)
+# Back to the two nodes. Sharding over all ranks makes one ring of them. In each node one rank has its right neighbour in another
+# node, and only this rank sends over the network. It sends what every rank on a ring sends: three passes under stage 3. So with
+# $n_{\mathrm{node}}$ nodes of $k_{\mathrm{node}}$ ranks, what leaves a node per step ($X$, for all its ranks together) is
 
 # %%
 FULL_SHARD_EGRESS.by_convention()
@@ -469,14 +475,15 @@ HSDP_INTER.derivation
 HSDP_EGRESS.derivation
 
 # %% [markdown]
-# Compare like with like: the bytes that leave a *node*. Those of a rank would mislead, since under hybrid sharding every rank
-# of the node sends over the network, and on one ring only the last. With many nodes the two tend to
+# Compare the bytes that leave a *node*. Those of a rank would mislead, since under hybrid sharding every rank of the node sends
+# over the network, and on one ring only the last. With many nodes the two tend to
 
 # %%
 display(*(formula.by_convention().limit("num_nodes", sp.oo) for formula in (FULL_SHARD_EGRESS, HSDP_EGRESS)))
 
 # %% [markdown]
-# **Guess first.** How many bytes leave one of your two nodes per step under hybrid sharding, with one micro-batch?
+# **Guess first.** How many bytes leave one of your two nodes per step under hybrid sharding, with one micro-batch? An amount such
+# as `"… GB"`.
 
 # %%
 guess = None
@@ -508,8 +515,9 @@ expected = HSDP_EGRESS(num_params=start.numel(), num_nodes=len(nodes), accumulat
 judge(hybrid_reduction(nodes), expected, within=0, unit=BYTE)
 
 # %% [markdown]
-# A third way, *hpZ* of ZeRO++, shards everything over all ranks and keeps *a second copy of the weights* inside each node for
-# the backward pass. It is no name for hybrid sharding: it costs less memory and saves less traffic.
+# A third way, *hpZ* of ZeRO++ (a later version of ZeRO that sends less), shards everything over all ranks and also keeps *a second
+# copy of the weights*, sharded inside each node, for the backward pass. It is not the same as hybrid sharding: it costs less memory
+# and saves less traffic.
 
 # %%
 hpz = Claim("With it a rank holds {states} and a node sends {egress} per step.", states=HPZ_STATE, egress=HPZ_EGRESS)

@@ -118,7 +118,7 @@ split_explorer()
 
 # %% [markdown]
 # So of the MLP's parameters a rank holds one $t$-th, where $t$ counts the tensor-parallel ranks ($h$ is the width of the model,
-# $f$ that between the two matrices; some models have a third one):
+# $f$ that between the two matrices; $n_{\mathrm{mlp}}$ counts the matrices, since some models have a third one):
 
 # %%
 TP_MLP.derivation
@@ -148,8 +148,8 @@ layer_params_explorer()
 #
 # Forward, the partial results of both blocks are summed. And backward? Each rank computes the gradient by the block's input,
 # but only what came through *its* columns; the whole gradient is the sum. So there is an all-reduce at the *entry* of each
-# block as well, in the backward pass. Megatron's authors call the two places $f$ and $g$: where one does something, the other
-# does nothing.
+# block as well, in the backward pass. Megatron's authors call the two places $f$ (not the width above) and $g$: where one sums, the
+# other only hands on.
 #
 # | | forward | backward |
 # |---|---|---|
@@ -232,13 +232,15 @@ torch.allclose(one.grad, several.grad), summed["forward"], summed["backward"]
 # %% [markdown]
 # ## What it sends
 #
-# What is summed is the *residual stream*, one vector of the model's width for each token, here of $b$ sequences of $s$ tokens:
+# What is summed is the *residual stream*, one vector of the model's width for each token, here of $b$ sequences of $s$ tokens, with
+# $b_{\mathrm{act}}$ bytes a number:
 
 # %%
 BOUNDARY.derivation
 
 # %% [markdown]
-# An all-reduce is two ring passes over it, and a layer has four:
+# An all-reduce is two ring passes over it, and a layer has four all-reduces. The number of passes is $n_{\mathrm{pass}}$, here
+# eight:
 
 # %%
 TP_LAYER.derivation
@@ -257,7 +259,8 @@ judge(as_one_message, TP_LAYER(**counted), within=0, unit=BYTE)
 TP_LAYER.by_convention().limit("tensor_parallel", sp.oo)
 
 # %% [markdown]
-# People count differently here. Recomputing everything repeats the forward all-reduces; some count one block and say "two":
+# People count differently here. Recomputing everything repeats the forward all-reduces; some count one block and say "two". (Rows in
+# bold are what this book assumes; every other row changes one thing. Each *meaning* ends with the passes, or the bytes of a number.)
 
 # %%
 TP_LAYER.compare(**{name: cut[name] for name in ("seq_length", "micro_batch", "hidden_size", "tensor_parallel")})
@@ -276,13 +279,16 @@ layer_traffic_explorer(**cut)
 #
 # Of the activations that a layer keeps for its backward pass, those inside the two blocks are cut: queries, keys, values, the
 # MLP's wide tensors. What lies between the blocks is not: inputs of the norms and of the blocks, masks of the last dropouts are
-# the same on every rank, $t$ times over.
-
-# %%
-TP_ACTIVATION.under("flash_attention")
+# the same on every rank, $t$ times over. For one layer, with $b_{\mathrm{score}}$ bytes kept for each attention score of $a$ heads:
 
 # %%
 TP_ACTIVATION.derivation
+
+# %% [markdown]
+# FlashAttention keeps no scores (chapter 4). Then two parts are left, a whole one and a cut one:
+
+# %%
+TP_ACTIVATION.under("flash_attention")
 
 # %% [markdown]
 # However many ranks, the copied part stays:
@@ -336,8 +342,9 @@ layer_activation_explorer(**{name: cut[name] for name in ("seq_length", "micro_b
 # ## The other thing of that name
 #
 # "Sequence parallelism" is also said of something else, better called **context parallelism**: another group of ranks in which
-# *everything*, attention included, is cut along the sequence. Then a token's query has to meet keys and values that lie
-# elsewhere. Either keys and values travel round a ring (ring attention), or are gathered:
+# *everything*, attention included, is cut along the sequence, over $c$ ranks. Then a token's query has to meet keys and values that
+# lie elsewhere. Either keys and values travel round a ring (ring attention), or are gathered. $n_{\mathrm{kv}}$ counts how often they
+# go round for a micro-batch, forward and backward together:
 
 # %%
 CP_LAYER.derivation
@@ -372,7 +379,8 @@ display(
 )
 
 # %% [markdown]
-# And what is won? Parameters of a layer and activations per rank, counted for an MLP four times as wide as the model:
+# And what is won? The MLP's parameters and what a layer keeps, per rank. (Activations are counted as in chapter 3, for an MLP of two
+# matrices that is four times as wide as the model; this model's own differs a little.)
 
 # %%
 heads = {name: shape[name] for name in ("num_heads", "num_kv_heads", "head_dim")}
@@ -381,7 +389,7 @@ widths = {"ffn_size": shape["ffn_size"], "mlp_matrices": shape["mlp_matrices"], 
 display(won(**cut, **widths), won(**sixteen, **widths))
 
 # %% [markdown]
-# Halving what a layer keeps is bought with more than ten times the waiting, in every layer and for every sequence. So tensor
+# Halving what a layer keeps costs more than ten times the waiting, in every layer and for every sequence. So tensor
 # parallelism ends where the fast links end: **at most the cards of a node**. And within the node, no more than it takes, since
 # small slices also make small matrix products, on which cards are slow. What is still too large after that goes to a pipeline
 # between nodes (chapter 10) or is sharded (chapter 7). Turn sequence parallelism on whenever tensor parallelism is: it saves

@@ -92,7 +92,7 @@ guess and judge(read(guess), BUBBLE(**line), within=0.02, mistakes=slips, hints=
 STEP_TIME.derivation
 
 # %% [markdown]
-# The work of a stage is $M$ times both passes. The rest of the step it idles, and this share is called the **bubble**:
+# The work of a stage is $M$ times both passes. The rest of the step it idles, and this share is called the **bubble**, $\phi$:
 
 # %%
 BUBBLE.derivation
@@ -170,7 +170,7 @@ def idle_share(orders, seconds):
 
 
 # %%
-seconds = {"F": 1.0, "B": 2.0}
+seconds = {"F": 0.01, "B": 0.02}
 orders = {"GPipe": gpipe(8, 64), "1F1B": one_forward_one_backward(8, 64)}
 display(*(judge(idle_share(order, seconds), BUBBLE(**line), within=0.0001) for order in orders.values()))
 
@@ -186,11 +186,13 @@ judge(max(play(orders["1F1B"], seconds).values()), STEP_TIME(**line, **times), u
 # ## Explore: play a step
 #
 # Rows are stages; each block is a pass, with the number of its micro-batch. The line on each row counts what the stage *holds*:
-# micro-batches whose forward pass is done and whose backward pass is still to come. Their activations have to be kept.
+# micro-batches whose forward pass is done and whose backward pass is still to come. Their activations have to be kept. The
+# other schedules in the list are explained further down; try them already.
 #
 # 1. Compare GPipe with 1F1B. What is different, if not the bubble?
 # 2. Which stage holds most under 1F1B, and how much is it?
-# 3. Interleave. What becomes of the bubble, and of what the first stage holds?
+# 3. Choose *interleaved*, where a card has several short stretches of layers, *chunks*, and the line counts those. What becomes of
+#    the bubble?
 
 # %%
 pipeline_explorer(num_stages=4, num_micro_batches=8, schedule="gpipe")
@@ -198,8 +200,9 @@ pipeline_explorer(num_stages=4, num_micro_batches=8, schedule="gpipe")
 # %% [markdown]
 # ## What a stage holds
 #
-# Count in *layer-activations*, what one layer keeps of one micro-batch. Under GPipe all forwards come first, so a stage holds
-# every micro-batch at once, in each of its $L/P$ layers ($L$ is the model's number of layers):
+# Count in *layer-activations*, what one layer keeps of one micro-batch. (Their number is written $L$ with the schedule's name below
+# it; $L$ alone is the model's number of layers.) Under GPipe all forwards come first, so a stage holds every micro-batch at once,
+# in each of its $L/P$ layers:
 
 # %%
 GPIPE_IN_FLIGHT.derivation
@@ -280,7 +283,7 @@ player
 
 # %% [markdown]
 # What is the price? Messages: a micro-batch changes cards $VP-1$ times instead of $P-1$, so a card sends $V$ times as much. And
-# memory: the first card holds more than under plain 1F1B.
+# memory: the first card holds more than under plain 1F1B. Again in layer-activations, for card $j$ of $P$:
 
 # %%
 INTERLEAVED_IN_FLIGHT.derivation
@@ -293,7 +296,8 @@ in_flight_explorer(**two_chunks, num_layers=16)
 #
 # A backward pass does two things: it computes the gradient of its *input*, for which the stage before is waiting, and the
 # gradients of its *weights*, for which nobody is waiting until the end of the step. Do the first at once, and keep the second
-# for when you would otherwise idle.
+# for when you would otherwise idle. Let the two take $t_X$ and $t_W$, together $t_B$. The schedule called **ZB-H1** puts off no more
+# weight gradients than 1F1B's memory allows, and idles for
 
 # %%
 ZB_H1_TIME.derivation
@@ -310,7 +314,8 @@ zero_bubble = pipeline_explorer(num_stages=4, num_micro_batches=8, schedule="zb_
 judge(zero_bubble.scene()["counted"], ZB_H1_BUBBLE(num_stages=4, num_micro_batches=8), within=0.0001)
 
 # %% [markdown]
-# With more forwards in the beginning, and so about twice the activations, the rest goes too:
+# **ZB-H2** starts with more forwards, and so keeps about twice the activations. If the three parts take equally long, it does not
+# idle at all:
 
 # %%
 ZB_H2_TIME
@@ -332,7 +337,8 @@ micro_batches_explorer()
 # ## What travels
 #
 # Between two stages goes one tensor a micro-batch: the *residual stream*, one vector of the model's width for each token.
-# Forward the activations, back their gradients. With $b$ sequences of $s$ tokens in a micro-batch and a model $h$ wide:
+# Forward the activations, back their gradients. With $b$ sequences of $s$ tokens in a micro-batch, a model $h$ wide and
+# $b_{\mathrm{act}}$ bytes a number:
 
 # %%
 BOUNDARY.derivation
@@ -373,8 +379,8 @@ display(states(**line, num_params="8B"), states(**longer, num_params="4B"))
 # or gather in every micro-batch). If it is activations, recompute them (chapter 3).
 #
 # A cleverer schedule, then. Interleaving costs messages, of which you have few, and some activations. Two chunks bring back
-# nearly half of the time you idle. And if the recipe allows a larger batch, that is simplest of all: more micro-batches cost
-# nothing but patience.
+# nearly half of the time you idle. And if the recipe allows a larger batch, that is simplest of all: under 1F1B more micro-batches
+# need no more memory, they only make a step longer.
 #
 # The order of thought: *micro-batches first, then chunks, then stages*.
 #
@@ -400,8 +406,8 @@ ask("E000-LQ01").form()
 # %% [markdown]
 # ## What people get wrong
 #
-# **"1F1B makes the bubble smaller."** It holds less; it idles as long. You counted both above. What idles less is interleaving,
-# and zero-bubble schedules.
+# **"1F1B makes the bubble smaller."** It holds less and idles as long. You counted both above. Interleaving and zero-bubble
+# schedules are what idles less.
 #
 # **"The bubble is $(P-1)/M$."** That is idle time over *working* time, which some papers report. Over the whole step it is the
 # smaller figure. Neither is wrong; the third line of the table is:

@@ -77,24 +77,23 @@ guess and judge(read(guess, BYTE), states, within=0.02, unit=BYTE, mistakes=slip
 # Think of the model as a loaf. Tensor parallelism slices it lengthwise: everybody gets a strip of every layer. Pipeline
 # parallelism slices it crosswise: everybody gets a few whole layers. Data parallelism does not slice at all: it bakes another
 # loaf, and only ZeRO then says that not everybody has to keep the whole recipe book. The three cuts do not get in each other's way,
-# so the number of cards is simply their product:
+# so the number of cards is simply their product ($c$ counts parts of a sequence that cards may share as well, chapter 9's context
+# parallelism; until further notice it is one):
 
 # %%
 NUM_GPUS.derivation
 
 # %% [markdown]
-# And the states of a card are those of ZeRO, of the share of the model that the first two cuts leave it:
+# And the states of a card are those of ZeRO, of the share of the model that the first two cuts leave it. Under stage 1, with the
+# usual recipe (half-precision weights and gradients, three fp32 items):
 
 # %%
-PARALLEL_STATE.derivation
-
-# %%
-PARALLEL_STATE.by_convention().given(stage=1, context_parallel=1)
+PARALLEL_STATE.derivation.given(stage=1, context_parallel=1, **PARALLEL_STATE.defaults)
 
 # %% [markdown]
 # ## Deal them out and count
 #
-# Let us not believe that either. Deal out a small model, parameter by parameter: which cards keep its weight, which keep its
+# Does that hold for real cards? Deal out a small model, parameter by parameter: which cards keep its weight, which keep its
 # optimizer states? A card is a triple: its strip, its stage, its replica.
 
 
@@ -124,8 +123,9 @@ display(len(set(cards.values())), judge(len(cards), NUM_GPUS(**{k: v for k, v in
 #
 # ## How large a model, how many cards?
 #
-# Turn the ledger round. A card keeps something for activations, for its context and buffers, and for what is whole only for a
-# moment; the rest may hold states. With everything sharded over all cards:
+# Turn the ledger round. A card of capacity $C$ keeps something for activations ($M_{\mathrm{act}}$), for its context and buffers
+# ($M_{\mathrm{reserve}}$), and for what is whole only for a moment ($M_{\mathrm{trans}}$); the rest may hold states, of which a
+# parameter has five (every $b$ is the bytes of one of them). With everything sharded over all cards:
 
 # %%
 LARGEST_PARAMS.derivation
@@ -139,8 +139,8 @@ display(
 )
 
 # %% [markdown]
-# The two lines differ by what you *believe* about activations, not by arithmetic. Anybody who quotes a largest model without
-# saying what was left for activations has quoted half of a number. The other way round:
+# The two lines differ by what you *assume* about activations, not by arithmetic. A largest model says little unless one also says
+# how much was left for activations. The other way round:
 
 # %%
 FEWEST_GPUS.derivation
@@ -155,21 +155,29 @@ fewest(num_params="70B", **card, **tight)
 #
 # A **plan** is a choice of all dials. Its memory is a ledger of four parts, each of which you know from its chapter. New is only
 # that they are cut at once. The activations, for instance: a strip of each layer (chapter 9), for every micro-batch that
-# the first stage holds (chapter 10), or only the layers' inputs where they are recomputed (chapter 3):
+# the first stage holds (chapter 10). Without recomputation, and with FlashAttention, which keeps no scores (chapter 4):
 
 # %%
-PLAN_ACTIVATION.derivation
+PLAN_ACTIVATION.given(recomputed=0, bytes_per_score=0)
 
 # %% [markdown]
-# And its time has three parts: computation, stretched by what the pipeline idles and by a second forward pass where
-# layers are recomputed;
+# Where layers are recomputed (chapter 3) only their inputs stay, and one layer at a time is whole:
+
+# %%
+PLAN_ACTIVATION.derivation.given(recomputed=1, bytes_per_score=0)
+
+# %% [markdown]
+# And its time has three parts. The first is computation, stretched by what the pipeline idles and, where layers are recomputed
+# ($\rho$ is then one), by a second forward pass. $C_{\mathrm{step}}$ is the work of a step of $B$ sequences, $F$ the peak of each
+# of $n$ cards, and $\eta$ the share of it that kernels reach; $p_{\mathrm{causal}}$ is the share of attention's scores that is
+# counted:
 
 # %%
 PLAN_COMPUTE.derivation
 
 # %% [markdown]
-# the collectives inside the layers, over the fast links of a node; and what replicas exchange, as far as no computation hides
-# it:
+# The second is the collectives inside the layers, over the fast links of a node. The third is what replicas exchange, as far as no
+# computation hides it:
 
 # %%
 PLAN_STEP.derivation
@@ -189,9 +197,10 @@ found = plans(MODELS["Llama 2 70B"], card, network, **cluster)
 found
 
 # %% [markdown]
-# Read the lower half first: each of these lines is a chapter in a sentence. Then the upper half. The best plans are close to each
-# other; they differ more in the memory they need than in time. A plan that leaves room survives a longer
-# sequence or a fragmented allocator. Where is the colleague's recipe?
+# In a plan's name $b$ is the micro-batch, and ZeRO-0 is plain data parallelism. Read the lower half first: each line is a rule of
+# an earlier chapter, with one plan that breaks it. Then the upper half, the fastest of the plans that fit. They are close to each
+# other, and differ more in the memory they need than in time. A plan that leaves room survives a longer sequence or a fragmented
+# allocator. Where is the colleague's recipe?
 
 # %%
 remembered = found.find(tensor_parallel=8, num_stages=4, world_size=4, stage=1, micro_batch=1, recomputed=0)
@@ -199,7 +208,9 @@ found.place(remembered)
 
 # %% [markdown]
 # It works and is not bad. What makes the difference? Eight ways of tensor parallelism pay more for collectives than four ways do,
-# and four stages idle while they fill and drain:
+# and four stages idle while they fill and drain. (*Replicas* is the time of their exchange, and *hidden* how much of it computation
+# could hide: only what exceeds it is waited for. The states are a little smaller than in your guess, since the planner counts the
+# parameters of the published model.)
 
 # %%
 display(remembered, found.good[0])
@@ -221,7 +232,7 @@ explorer
 # %% [markdown]
 # ## Published recipes, audited
 #
-# **Seven billion on eight cards.** The classic exercise; its three figures are the first bar of each stage:
+# **Seven billion on eight cards.** The classic exercise; its three figures are the first line of each table:
 
 # %%
 seven = plans(MODELS["Llama 2 7B"], card, network, num_gpus=8, global_batch=64, seq_length="2048", num_params="7B")
@@ -230,7 +241,7 @@ display(*(seven.find(stage=stage, **one) for stage in (1, 2, 3)))
 
 # %% [markdown]
 # **Thirty billion on eight cards of eighty gigabytes.** Often answered with "ZeRO-3 and it fits". The states do; with all
-# activations kept they do not fit beside them:
+# activations kept they do not fit beside them. Recomputed, they do, and the step takes a third longer:
 
 # %%
 thirty = plans(MODELS["LLaMA 33B"], card, network, num_gpus=8, global_batch=64, seq_length="2048", num_params="30B")
@@ -263,8 +274,8 @@ both(**long)
 # %% [markdown]
 # ## The decision, made
 #
-# What do you answer on Monday? Take the fastest plan that leaves a tenth of each card free: nobody's activations are exactly
-# what a formula says.
+# What do you answer on Monday? Take the fastest plan that leaves a tenth of each card free, since activations are never exactly
+# what a formula says. How much speed does that caution cost?
 
 # %%
 careful = found.leaving(0.1, card["memory_capacity"])
@@ -298,6 +309,8 @@ judge(len(mine), len(theirs), within=0)
 
 # %% [markdown]
 # ## Check yourself
+#
+# Answer, press *check*, and read the hint that fits. For one language only: `ask("E002-Q19", "en")` or `"zh"`.
 
 # %%
 ask("E002-Q19").form()
@@ -333,7 +346,7 @@ display(*(groups(tensor_parallel=t, num_gpus=8, num_stages=1, context_parallel=1
 
 # %%
 busy = {**MODELS["Llama 2 70B"], "seq_length": "4096", "micro_batch": 1, "recomputed": 0, "bytes_per_score": 0}
-stages = Claim("{num_stages} stages: {plan_activation_bytes} of activations on the first.")
+stages = Claim("Stages: {num_stages}. Activations on the first: {plan_activation_bytes}.")
 display(*(stages(num_stages=number, num_micro_batches=64, tensor_parallel=8, **busy) for number in (1, 4, 16)))
 
 # %% [markdown]
@@ -344,6 +357,9 @@ found.place(found.good[-1])
 
 # %% [markdown]
 # ## What else is said about this
+#
+# Claims in circulation about this chapter's subject, with the figure as it is told and the figure as it computes. First the
+# wrong ones, then those that are right under a convention of their own:
 
 # %%
 claims(chapter=11, verdict="wrong")
@@ -353,6 +369,8 @@ claims(chapter=11, verdict="convention")
 
 # %% [markdown]
 # ## Interview lens
+#
+# Three questions that are asked most, and what a strong answer contains:
 #
 # 1. *"Train this model on that cluster. How?"* State first: parameters to bytes, cards to bytes, so how much must be
 #    shared. Then the order of the dials: tensor parallelism up to the node, then sharding or stages, then

@@ -94,7 +94,8 @@ guess and judge(read(guess, BYTE), together, within=0.1, unit=BYTE, mistakes=sli
 # columns. Reading means reading both, $Wx + \tfrac{\alpha}{r} BAx$. The number of rows of $A$ is the **rank** $r$.
 #
 # Why should few directions be enough? The hope is that the *difference* between the model you have and the model you want is simple,
-# even though the model is not. That is a hypothesis, and it is tested by whether training works.
+# even though the model is not. That is a hypothesis, and it is tested by whether training works. For a matrix of $d_{\mathrm{in}}$
+# inputs and $d_{\mathrm{out}}$ outputs the adapter has
 
 # %%
 LORA_MATRIX.derivation
@@ -104,7 +105,7 @@ one = Claim("A matrix of {in_features} by {out_features}: an adapter of rank {lo
 one(in_features=shape["hidden_size"], out_features=shape["hidden_size"], lora_rank=8)
 
 # %% [markdown]
-# It stays thin only as long as the rank is small. At which rank has the note as many words as the page?
+# It is small only as long as the rank is. At which rank does the adapter have as many parameters as the matrix?
 
 # %%
 BREAK_EVEN_RANK.derivation
@@ -171,8 +172,10 @@ judge(layer.a.numel() + layer.b.numel(), LORA_MATRIX(in_features=48, out_feature
 #
 # ## Which matrices?
 #
-# A layer has seven matrices that could get a note: queries, keys, values, the attention's output, and three of the MLP. Keys and
-# values may be narrower than queries (grouped heads), so count by shape:
+# A layer has seven matrices that could get an adapter: queries, keys, values, the attention's output, and three of the MLP. Keys and
+# values may be narrower than queries (grouped heads), so count by shape. The model is $h$ wide and its MLP $f$; it has $L$ layers,
+# $a$ heads of width $d$ and $a_{\mathrm{kv}}$ of them for keys and values. Each $\tau$ is a switch, one where that matrix gets an
+# adapter and zero where it does not:
 
 # %%
 LORA_PARAMS.derivation
@@ -187,23 +190,27 @@ display(
 )
 
 # %% [markdown]
-# Three recipes in use, and a factor of ten between the first and the last. So a rule such as "if more than half a percent is
-# trainable, something is wrong" checks somebody else's recipe. Print your own share, and compare it with *your* formula:
+# Three recipes in use: queries and values at two ranks, then every matrix; and about a factor of ten between the first and the
+# last. So a rule such as "if more than half a percent is trainable, something is wrong" may be right for one recipe and wrong for
+# yours. Print the number of trainable parameters of your own run and compare it with the formula. For every matrix, by item:
 
 # %%
 LORA_LEDGER.under("all_linear").at(**model, lora_rank=16)
 
 # %% [markdown]
-# Among published shares there is one more trap: a share *of what*? Of base and adapters together, or of the base alone. At these
-# sizes it hardly matters; with large ranks it does.
+# With published shares, ask as well: a share *of what*? This book takes base and adapters together; some take the base alone. At
+# these sizes it hardly matters. At a very large rank, with every matrix adapted:
 
 # %%
-ADAPTED_SHARE
+wide = {**base, **LORA_LEDGER.total.conventions[0]["all_linear"].values, "lora_rank": 512}
+of_base = judge(LORA_PARAMS(**{name: wide[name] for name in LORA_PARAMS.inputs}), wide["num_params"]).ratio
+{"of base and adapters": f"{ADAPTED_SHARE(**{name: wide[name] for name in ADAPTED_SHARE.inputs}):.2%}", "of the base": f"{of_base:.2%}"}
 
 # %% [markdown]
 # ## What it saves, and what it does not
 #
-# Only what trains has a gradient, a master copy and moments:
+# Only what trains has a gradient, a master copy and moments. With $\Psi_{\mathrm{LoRA}}$ adapter parameters, $\Psi$ frozen ones, and
+# $b$ for the bytes of each item:
 
 # %%
 LORA_STATE.derivation
@@ -224,7 +231,7 @@ ledger(num_params="7B", lora_params=LORA_PARAMS(**model, lora_rank=8), bytes_per
 LORA_FLOP.derivation
 
 # %%
-work = Claim("{lora_flop_per_token} instead of {flop_per_token} for each token.", flop_per_token=FLOP_PER_TOKEN)
+work = Claim("{lora_flop_per_token} instead of {flop_per_token}.", flop_per_token=FLOP_PER_TOKEN)
 work(num_params="7B", lora_params=LORA_PARAMS(**model, lora_rank=8))
 
 # %% [markdown]
@@ -232,42 +239,49 @@ work(num_params="7B", lora_params=LORA_PARAMS(**model, lora_rank=8))
 #
 # ## How loud is the note?
 #
-# The product $BA$ is multiplied by a factor. LoRA divides $\alpha$ by the rank, as if the ranks were to be averaged:
+# The product $BA$ is multiplied by a factor, $\gamma$. LoRA divides a constant $\alpha$ (a setting, $\alpha_{\mathrm{LoRA}}$ in the
+# formulas) by the rank, as if the ranks were to be averaged:
 
 # %%
 LORA_SCALE.derivation
 
 # %% [markdown]
-# But the ranks do not repeat each other, so their sum grows like its *root*. Ask for a step of the same size at every rank, and
-# another factor comes out (it is called rsLoRA):
+# Does a step then have the same size at every rank? Follow the first one, with learning rate $\eta_{\mathrm{lr}}$ and a gradient
+# $g_{\mathrm{out}}$ at the layer's output. The squared length of $Ax$ grows with the rank, so asking for equal steps gives another
+# factor (it is called rsLoRA):
 
 # %%
 RSLORA_SCALE.derivation
 
 # %% [markdown]
-# With LoRA's factor a large rank whispers: raising the rank while keeping $\alpha$ makes steps smaller, and the larger adapter may
-# learn less. Let us see one step of plain gradient descent, at two ranks and both factors:
+# With LoRA's factor, raising the rank while keeping $\alpha$ makes steps smaller, and the larger adapter may learn less. Try one step
+# of plain gradient descent, at a small and a large rank and with both factors. $A$ is random, so take the mean of many:
 
 
 # %% tags=["definition"]
 def first_step(rank, scale, width=512):
     """How far the output moves in the first step of gradient descent, for an output gradient of ones."""
-    generator = torch.Generator().manual_seed(rank)
-    a, x = torch.randn(rank, width, generator=generator) / width**0.5, torch.randn(width, generator=generator)
+    a, x = torch.randn(rank, width) / width**0.5, torch.randn(width)
     b = scale * torch.outer(torch.ones(width), a @ x)
     return float((scale * b @ (a @ x)).norm())
 
 
+def mean_step(rank, scale, times=200):
+    """The same, on average over many random adapters."""
+    return sum(first_step(rank, scale) for _ in range(times)) / times
+
+
 # %%
-ranks = {"lora_rank": 4}, {"lora_rank": 64}
+small_rank, large_rank = 4, 64
+factors = {"alpha over the root": RSLORA_SCALE, "alpha over the rank": LORA_SCALE}
 moved = {
-    name: [first_step(rank["lora_rank"], factor(**rank, lora_alpha=16)) for rank in ranks]
-    for name, factor in {"alpha over the root": RSLORA_SCALE, "alpha over the rank": LORA_SCALE}.items()
+    name: [mean_step(rank, factor(lora_rank=rank, lora_alpha=16)) for rank in (small_rank, large_rank)] for name, factor in factors.items()
 }
-moved
+{name: round(judge(large, small).ratio, 2) for name, (small, large) in moved.items()}
 
 # %% [markdown]
-# The two steps of the first line are of one size. In the second line the large adapter hardly moves.
+# That is the step at the large rank over the step at the small one. With the root they are about equal; with LoRA's factor the
+# large adapter hardly moves.
 #
 # ## Explore
 #
@@ -289,16 +303,18 @@ DORA_MATRIX.derivation
 #
 # The frozen weights are nearly everything, and nobody updates them. So they need not be precise enough to be *updated*, only to be
 # *used*. **QLoRA** stores each in four bits: sixteen values, placed where normally distributed weights are dense. A block of
-# weights shares one **scale**, its largest magnitude. The scales cost something too:
+# weights shares one **scale**, its largest magnitude. The scales cost something too, so they are quantised in turn: each is stored in
+# one byte, and a group of them shares a scale of its own. (Every $b$ is the bytes of one number; $q_{\mathrm{block}}$ weights share a
+# scale, $q_{\mathrm{group}}$ scales share a scale of scales.)
 
 # %%
 QUANTIZED_WEIGHT.derivation
 
 # %%
-QUANTIZED_WEIGHT.by_convention()
+Claim("{quantized_weight_bytes:bit} a weight.")()
 
 # %% [markdown]
-# *Double quantisation* is the same trick once more, on the scales. What does it save?
+# That second step is called *double quantisation*. What does it save?
 
 # %%
 DOUBLE_QUANT_SAVING.derivation
@@ -313,7 +329,8 @@ spared = Claim(
 spared(**large)
 
 # %% [markdown]
-# Quantise a matrix yourself, and count. The code is not QLoRA's table but equal steps; bytes do not care.
+# Quantise a matrix yourself, and count. These codes are equal steps instead of QLoRA's table, which changes the values and not the
+# bytes.
 
 
 # %% tags=["definition"]
@@ -335,8 +352,8 @@ whole = QLORA_BASE(quantized_params=matrix.numel(), unquantized_params=0)
 judge(sum(part.nbytes for part in stored), whole, within=0, unit=BYTE)
 
 # %% [markdown]
-# What stays in half precision: embeddings, head and norms. For small models with large vocabularies that is a good part of the whole, and
-# "half a byte a parameter" is too little.
+# Embeddings, head and norms ($\Psi_{\mathrm{rest}}$) stay in half precision. In small models with large vocabularies they are a good
+# part of the whole, and "half a byte a parameter" is too little.
 
 # %%
 QLORA_BASE.derivation
@@ -392,6 +409,8 @@ fine(**sizes, lora_params=LORA_PARAMS(**model, lora_rank=8))
 # seen is far; then raise the rank, adapt every matrix, and in the end train in full.
 #
 # ## Check yourself
+#
+# Answer, press *check*, and read the hint that fits. For one language only: `ask("E002-Q33", "en")` or `"zh"`.
 
 # %%
 ask("E002-Q33").form()
@@ -435,6 +454,9 @@ Claim("Here the factor is {rank_scale}, and an unscaled sum would have left it o
 # generating text does.
 #
 # ## What else is said about this
+#
+# Claims in circulation about this chapter's subject, with the figure as it is told and the figure as it computes. First the
+# wrong ones, then those that are right under a convention of their own:
 
 # %%
 claims(chapter=12, verdict="wrong")
@@ -445,10 +467,12 @@ claims(chapter=12, verdict="convention")
 # %% [markdown]
 # ## Interview lens
 #
+# Three questions that are asked most, and what a strong answer contains:
+#
 # 1. *"Where exactly does LoRA save memory?"* Gradients, master copies and moments of the frozen weights; not the weights, hardly the
 #    activations, a third of the FLOP.
 # 2. *"Why is $B$ zero and $A$ not?"* The model must start unchanged, and one of the two must let a gradient through to the other.
 # 3. *"What does QLoRA add, and what does it cost?"* Four-bit weights with scales of scales; every product first unpacks its
-#    matrix, forward and backward, so it is slower than it is small.
+#    matrix, forward and backward, and that costs time.
 #
 # Next: [chapter 13](13_throughput.ipynb) asks how fast all this goes.

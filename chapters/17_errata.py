@@ -31,8 +31,8 @@ from formulary.zero import ZERO_TRAFFIC
 # %% [markdown]
 # ## The decision
 #
-# Two documents lie on your desk. Both are careful, both are by people who train large models. One says that a model of ten billion
-# parameters needs so much memory for its states, the other says a third more. You have to order cards on Monday.
+# Two documents lie on your desk, both by people who train large models. Both say how much memory the states of a model of ten billion
+# parameters need, and one figure is a third above the other. You have to order cards on Monday.
 
 # %%
 both = Claim("One says {lean}, the other {full}.", lean=STATE.under("no_master_adam"), full=STATE.under("mixed_adam"))
@@ -44,13 +44,14 @@ both(num_params="10B")
 # %%
 guess = None
 
-{"both are right": "They are: about two recipes. Read on.", "one is wrong": "Which bytes does each of them count?"}.get(guess)
+answers = {"both are right": "They are: about two recipes. Read on.", "one is wrong": "Which bytes does each of them count?"}
+guess and answers.get(guess, "Put one of the two texts.")
 
 # %% [markdown]
 # ## Five questions for a figure
 #
-# A figure without its conditions is like a price without its currency. Nearly every contradiction in this field dissolves under one
-# of five questions. Ask them in this order; the first ones are cheap.
+# A figure without its conditions is like a price without its currency. Most contradictions between sources in this book went away when
+# one of five questions was asked. Ask them in this order; the first ones are quickly answered.
 #
 # 1. **In which unit?** Powers of ten or of two; bits or bytes; elements or bytes.
 # 2. **Of whom?** One rank or the cluster; sent, or sent and received.
@@ -60,7 +61,7 @@ guess = None
 #
 # What is left after these five is *wrong*, and can be recomputed.
 #
-# **In which unit?** Thirty-four of one kind is more than thirty-four of the other. Activations of a familiar model:
+# **In which unit?** A GiB is more than a GB. The activations of a familiar model, in both:
 
 # %%
 seven = {**MODELS["LLaMA 7B"].only(LINEAR_ACTIVATION), "micro_batch": 4, "seq_length": "2048"}
@@ -75,11 +76,11 @@ Claim("Without a master copy {lean}, with one {full}.", lean=STATE.under("no_mas
 )
 
 # %% [markdown]
-# **Per what?** "ZeRO-2 sends half of what data parallelism does" and "ZeRO-2 sends the same" are both in print. The one speaks of the
-# gradients' phase, the other of the step. And with accumulation neither holds:
+# **Per what?** "ZeRO-2 sends half of what data parallelism does" and "ZeRO-2 sends the same" are both in print. The first speaks of the
+# phase in which gradients are reduced, the second of the whole step. And when a step accumulates several micro-batches neither holds:
 
 # %%
-ratio = Claim("Stage {stage}, {accumulation_steps} micro-batches a step: {zero_traffic_ratio} times the traffic of DDP.")
+ratio = Claim("Stage {stage}, micro-batches a step {accumulation_steps}: {zero_traffic_ratio:x} the traffic of plain data parallelism.")
 display(*(ratio(stage=stage, accumulation_steps=steps) for stage in (2, 3) for steps in (1, 8)))
 
 # %% [markdown]
@@ -90,8 +91,8 @@ line = {"num_stages": 8, "num_micro_batches": 64}
 Claim("{pipeline_bubble:%} of the step, or {bubble_ratio:%} of the work.")(**line)
 
 # %% [markdown]
-# And what is plainly wrong? A well-known course says how much time a checkpoint every two hours loses; the figure lies *below the
-# smallest that its own formula can give*. No measurement is needed to see that:
+# And what is plainly wrong? A course says how much time is lost by saving a checkpoint every two hours. The figure (last line of the
+# table) lies *below the smallest that its own formula can give*. No measurement is needed to see that:
 
 # %%
 claims(ruling="X19", verdict="wrong")
@@ -116,7 +117,9 @@ traffic_explorer(num_params="7B", world_size=8, stage=2)
 # ## Look one up
 #
 # Every claim that the chapters have judged, by its id: what is said, what is computed, which verdict and why. Verdicts are worked out,
-# not typed: a claim states its number as people write it, names its calculation, and the tolerance follows from its own digits.
+# not typed: a claim states its number as people write it, names its calculation, and the tolerance follows from its own digits. So a
+# claim can be true, true with rounding, right under a convention of its own, right but for its unit, wrong, or a matter for a
+# measurement (*empirical*). How many there are of each:
 
 # %%
 claims().counts()
@@ -129,7 +132,8 @@ widgets.VBox([picked, shown])
 # %% [markdown]
 # ## What holds: between sources
 #
-# Where sources contradict each other, somebody has to say what holds in this book. First the contradictions between sources:
+# Where sources contradict each other, somebody has to say what holds in this book. Each ruling settles a few claims; to see those of
+# the first one, write `claims(ruling="X01")`. First the contradictions between sources:
 
 # %%
 rulings().among(1, 22)
@@ -154,17 +158,21 @@ rulings().among(47, 52)
 # %% [markdown]
 # ## Referee
 #
-# Fifteen claims, and you are the referee. Put a verdict in place of each `None`: `"true"`, `"convention"` (right under a convention of
-# its own), `"unit_slip"` or `"wrong"`.
+# Fifteen claims, and you are the referee. Give each a verdict: `"true"`, `"convention"` (right under a convention of its own, when
+# another is usual), `"unit_slip"` (the number is right and its unit is not) or `"wrong"`.
 
 # %%
-bench = ("C000-047", "C002-004", "C002-005", "C002-039", "C002-050", "C002-058", "C002-060", "C002-099", "C002-101")
+bench = ("C000-047", "C002-004", "C002-005", "C002-039", "C002-050", "C002-058", "C002-060", "C002-099", "C000-038")
 bench = (*bench, "C003-031", "C003-038", "C003-041", "C002-038", "C000-057", "C002-074")
 for name in bench:
     print(f"{name}: {claim(name).sentence}")
 
+# %% [markdown]
+# Write your verdicts between the braces, such as `{"C002-050": "…", …}`; those you leave out are not judged. Where you are wrong, the
+# reason is shown.
+
 # %%
-verdicts = dict.fromkeys(bench)
+verdicts = {}
 
 given = {name: verdict for name, verdict in verdicts.items() if verdict}
 {name: "right" if verdict == claim(name).verdict else claim(name).reason for name, verdict in given.items()}
@@ -175,13 +183,13 @@ judge(sum(verdict == claim(name).verdict for name, verdict in given.items()), le
 # %% [markdown]
 # ## The decision, made
 #
-# Neither document is wrong. One trains with weights that are updated in half precision and no master copy; for long
-# training that loses small updates (chapter 2), so for *your* run the larger figure counts. And you write to the authors of
-# the smaller one: not that they erred, but which recipe to print beside the number.
+# Neither document is wrong. One trains with weights that are updated in half precision and no master copy. In long training that
+# loses small updates (chapter 2), so for *your* run the larger figure counts. Both documents lack the same thing: the recipe, printed
+# beside the number.
 #
 # ## Check yourself
 #
-# Three exercises of earlier chapters, now as a referee:
+# Three exercises of earlier chapters, now as a referee. Answer, press *check*, and read the hint that fits:
 
 # %%
 ask("E002-Q02").form()
@@ -196,7 +204,8 @@ ask("E002-Q36").form()
 # ## What people get wrong
 #
 # **"The paper says so."** The paper counts what its authors ran. A library that implements it may send more, keep more or
-# keep less, and says so in its source rather than its documentation:
+# keep less, and says so in its source rather than its documentation. (Bold is what this book assumes; every other row changes one
+# thing.)
 
 # %%
 ZERO_TRAFFIC.compare(num_params="7B", world_size=8, stage=2, accumulation_steps=8)
@@ -205,10 +214,12 @@ ZERO_TRAFFIC.compare(num_params="7B", world_size=8, stage=2, accumulation_steps=
 # **"It is measured, so it is true."** It is true of that machine and those conditions. A measurement without them is the weakest
 # kind of figure, since it cannot even be recomputed.
 #
-# **"The difference is small."** A few percent is what one expects of a slip of units, and a slip of units is what makes a card
-# run out of memory.
+# **"The difference is small."** A few percent is the size of a slip between GB and GiB. On a card that is nearly full it decides
+# whether the job runs.
 #
 # ## Interview lens
+#
+# Three questions that are asked most, and what a strong answer contains:
 #
 # 1. *"Two sources give you different numbers. What do you do?"* The five questions, aloud and in order, with an example for one
 #    of them.
