@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import platformdirs
+from pydantic import TypeAdapter
 
 from .schedule import after
 
@@ -140,9 +141,12 @@ class Store:
 
     def keep(self, sitting):
         """Keep a sitting, in place of what was kept of it before."""
-        body = json.dumps(sitting.body, ensure_ascii=False)
         with self._change():
-            self._run("INSERT OR REPLACE INTO sitting VALUES (?, ?, ?, ?)", (sitting.uid, sitting.kind, sitting.at, body))
+            self._keep(sitting)
+
+    def _keep(self, sitting):
+        body = json.dumps(sitting.body, ensure_ascii=False)
+        self._run("INSERT OR REPLACE INTO sitting VALUES (?, ?, ?, ?)", (sitting.uid, sitting.kind, sitting.at, body))
 
     def sittings(self, kind):
         """The sittings of that kind, oldest first."""
@@ -153,20 +157,17 @@ class Store:
 
     def export(self):
         """All there is, as plain data."""
-        sittings = [sitting for (kind,) in self._run("SELECT DISTINCT kind FROM sitting") for sitting in self.sittings(kind)]
-        return {"format": VERSION, "reviews": [asdict(r) for r in self.reviews()], "sittings": [asdict(s) for s in sittings]}
+        return {"format": VERSION, "reviews": [asdict(r) for r in self.reviews()], "sittings": [asdict(s) for s in self._every_sitting()]}
+
+    def _every_sitting(self):
+        return [sitting for (kind,) in self._run("SELECT DISTINCT kind FROM sitting") for sitting in self.sittings(kind)]
 
     def merge(self, data):
-        """Add what another store exported; what is here already is not added twice. Returns how many reviews were new.
+        """Add what another store exported; what is here already is not added twice, and a sitting that got further stays.
 
-        Raises StoreError if it is no export of ours; nothing is changed then.
+        Returns how many reviews were new. Raises StoreError if it is no export of ours; nothing is changed then.
         """
-        try:
-            reviews, sittings = [Review(**row) for row in data["reviews"]], [Sitting(**row) for row in data["sittings"]]
-            for review in reviews:
-                after(None, review.rating, review.at)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise StoreError(f"this is not progress that `psi drill export` wrote: {error!r}") from None
+        reviews, sittings = _read(data)
         with self._change():
             known = {uid for (uid,) in self._run("SELECT uid FROM review")}
             new = [review for review in reviews if review.uid not in known]
@@ -174,8 +175,10 @@ class Store:
                 self._insert(review)
             for name in {review.card for review in new}:
                 self._replay(name)
-        for sitting in sittings:
-            self.keep(sitting)
+            here = {sitting.uid: _how_far(sitting) for sitting in self._every_sitting()}
+            for sitting in sittings:
+                if sitting.uid not in here or _how_far(sitting) > here[sitting.uid]:
+                    self._keep(sitting)
         return len(new)
 
     def _replay(self, name):
@@ -184,3 +187,41 @@ class Store:
         rows = self._run("SELECT card, at, rating, share FROM review WHERE card = ? ORDER BY at, uid", (name,))
         for row in rows:
             self._move_on(Review(*row))
+
+
+def _how_far(sitting):
+    return sitting.body["finished"], sum(question["answers"] is not None for question in sitting.body["questions"])
+
+
+def _read(data):
+    """The reviews and sittings of an export. Raises StoreError if it is none."""
+    try:
+        reviews, sittings = REVIEWS.validate_python(data["reviews"]), SITTINGS.validate_python(data["sittings"])
+        for review in reviews:
+            after(None, review.rating, review.at)
+        for sitting in sittings:
+            BODY.validate_python(sitting.body)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        why = "; ".join(str(error).splitlines()[:3])
+        raise StoreError(f"this is not progress that `psi drill export` wrote: {type(error).__name__} {why}") from None
+    return reviews, sittings
+
+
+@dataclass
+class _Question:
+    exercise: str
+    draw: str
+    answers: dict | None
+    seconds: float
+
+
+@dataclass
+class _Body:
+    """What the body of a sitting has at least."""
+
+    minutes: float
+    questions: list[_Question]
+    finished: bool
+
+
+REVIEWS, SITTINGS, BODY = TypeAdapter(list[Review]), TypeAdapter(list[Sitting]), TypeAdapter(_Body)

@@ -1,17 +1,19 @@
 """Progress on disk: two windows, a process that is killed, taking it along, and files that are something else."""
 
+import contextlib
 import json
 import random
 import signal
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from autograder.drills.schedule import after
-from autograder.drills.store import Review, Store, StoreError
+from autograder.drills.store import Review, Sitting, Store, StoreError
 
 WRITER = [sys.executable, "-m", "tests.drills.write_forever"]
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,7 +95,15 @@ def test_export_and_import_carry_everything_and_add_nothing_twice(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "data", [{}, [], {"reviews": [{}], "sittings": []}, {"reviews": [{"card": "a", "at": 1e30, "rating": 3, "share": 1}], "sittings": []}]
+    "data",
+    [
+        {},
+        [],
+        {"reviews": [{}], "sittings": []},
+        {"reviews": [{"card": "a", "at": 1e30, "rating": 3, "share": 1}], "sittings": []},
+        {"reviews": [{"card": "a", "at": 1, "rating": 3, "share": "much"}], "sittings": []},
+        {"reviews": [], "sittings": [{"kind": "paper", "at": 1, "body": {}}]},
+    ],
 )
 def test_what_is_no_export_changes_nothing(tmp_path, data):
     store = Store(tmp_path / "drills.sqlite")
@@ -117,3 +127,54 @@ def test_a_file_of_a_newer_version_is_refused(tmp_path):
         db.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreError, match="newer version"):
         Store(path)
+
+
+def test_an_import_does_not_take_a_paper_back_to_where_it_was(tmp_path):
+    store = Store(tmp_path / "drills.sqlite")
+    body = {"minutes": 15, "questions": [{"exercise": "a", "draw": "0", "answers": None, "seconds": 0.0}], "finished": False}
+    sitting = Sitting("paper", 1.0, body)
+    store.keep(sitting)
+    before = store.export()
+    store.keep(replace(sitting, body=body | {"finished": True, "points": 3, "most": 4}))
+    after_it = store.export()
+    store.merge(before)
+    assert store.export() == after_it
+    other = Store(tmp_path / "other.sqlite")
+    other.merge(before)
+    other.merge(after_it)
+    assert other.sittings("paper") == store.sittings("paper")
+
+
+def test_a_full_disk_loses_only_what_did_not_fit(tmp_path):
+    store, kept = Store(tmp_path / "drills.sqlite"), 0
+    ((pages,),) = store._run("PRAGMA page_count")
+    store._run(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StoreError, match=r"disk is full.*is kept"):
+        while True:
+            store.record(Review(f"card {kept}", 0.0, 3, 1.0), Review("x" * 200, 0.0, 3, 1.0))
+            kept += 1
+    store._run(f"PRAGMA max_page_count = {10 * pages}")
+    store.record(Review("after", 0.0, 3, 1.0))
+    assert len(store.reviews()) == 2 * kept + 1
+
+
+def test_a_damaged_file_is_told(tmp_path):
+    path, other = tmp_path / "drills.sqlite", tmp_path / "damaged.sqlite"
+    with contextlib.closing(Store(path)) as store:
+        store.record(Review("a", 0.0, 3, 1.0))
+    content = path.read_bytes()
+    other.write_bytes(content[:4096] + bytes([255]) * (len(content) - 4096))
+    with pytest.raises(StoreError, match="damaged"):
+        Store(other).due()
+
+
+def test_a_folder_is_told(tmp_path):
+    with pytest.raises(StoreError, match="unable to open"):
+        Store(tmp_path)
+
+
+def test_a_clock_that_goes_back_takes_no_card_away(tmp_path):
+    store = Store(tmp_path / "drills.sqlite")
+    store.record(Review("a", 9 * DAY, 3, 1.0))
+    store.record(Review("a", 2 * DAY, 1, 0.0))
+    assert len(store.reviews()) == 2 and 2 * DAY < store.due()["a"] < 9 * DAY
