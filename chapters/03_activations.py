@@ -75,8 +75,9 @@ Claim("Of {memory_capacity} the model states take {zero_state_bytes}, so {zero_h
 # pass will want them. Do they fit? And when the colleague from chapter 1 comes back and asks for sequences four times
 # as long?
 #
-# **Guess first.** How much do the activations of that micro-batch weigh, if attention is written the way the textbook
-# writes it? Put your guess in place of `None`, a number and its unit in quotes.
+# **Guess first.** How much do the activations of that micro-batch weigh, if attention is written out the simple way,
+# with a table of scores of every token against every other? Put your guess in place of `None`, a number and its unit in
+# quotes.
 
 # %%
 guess = None
@@ -94,16 +95,16 @@ guess and judge(ACTIVATION.quantity.accept(guess), ACTIVATION(**shape, **batch),
 # ## Pebbles on the way up
 #
 # Think of a training step as a walk up a mountain and down again. On the way up, the forward pass, the walker drops a
-# pebble at every turn; on the way down, the backward pass, each pebble tells which way to go, and is picked up. Nobody
-# can put down a pebble only when it is needed: the walker needs the *last* one first. So at the summit, where the loss
-# is computed, all pebbles lie on the mountain at once. That is why activations are a sum over all layers and not the
-# need of a single one.
+# pebble at every turn; on the way down, the backward pass, each pebble tells which way to go, and is picked up. The
+# *last* pebble is needed first, and the first one last. So at the summit, where the loss is computed, all pebbles lie on
+# the mountain at once. That is why activations are a sum over all layers and not the need of a single one.
 #
 # What is a pebble? The gradient of a product needs both of its factors, so a matrix product keeps its input; a GELU
 # needs to know where on its curve it was; dropout needs its mask. Walk through one Transformer layer of *width* $h$
 # (numbers per token), with a micro-batch of $b$ sequences of $s$ tokens, and write down each pebble. Every tensor of
 # the main road has $s\,b\,h$ elements. With 16-bit activations an element takes two bytes, a dropout mask one; the
-# inner layer of the *MLP* (the two matrices after attention) is four times as wide:
+# inner layer of the *MLP* (the two matrices after attention) is four times as wide. ($s$ carries the unit token, so the
+# constants are bytes *per* token; that is the word below the line. The last step adds up all $L$ layers.)
 
 # %%
 LINEAR_ACTIVATION.derivation
@@ -111,7 +112,8 @@ LINEAR_ACTIVATION.derivation
 # %% [markdown]
 # So much for everything that grows in step with the sequence. Attention adds something else. Each of its $a$ *heads*
 # compares every token with every other, which makes a square table of *scores*, and three versions of that table want
-# to be remembered: the softmax's output, the dropout mask, and what the dropout let through.
+# to be remembered: the softmax's output, the dropout mask, and what the dropout let through. Together they take
+# $b_{\mathrm{score}}$ bytes a score:
 
 # %%
 SCORE_ACTIVATION.derivation
@@ -385,7 +387,8 @@ saving(**gpt3, **one_sequence)
 # %% [markdown]
 # ## Explore
 #
-# The mountain of a whole model, drawn by the same rules and counted in the picture.
+# The mountain of a whole model, drawn by the same rules and counted in the picture. Its clock is not a measured one: a
+# layer's forward pass takes one tick, drawn as a millisecond, and its backward pass two.
 #
 # **Guess first.** LLaMA's smallest model keeps only the inputs of eight segments of four layers, and attention stores
 # its scores. Which share of the summit is left? A number with its percent sign, in quotes.
@@ -395,7 +398,9 @@ guess = None
 
 one = {"micro_batch": 1, "seq_length": "2048"}
 left = np.divide(SEGMENTED_PEAK(num_segments=8, **shape, **one), ACTIVATION(**shape, **one))
-guess and judge(amounts.read(guess), float(left), within=0.1)
+slip = {"whole layers": float(np.divide(8, shape["num_layers"]))}
+hint = {"whole layers": "as if each segment kept one whole layer; it keeps that layer's input, a single tensor"}
+guess and judge(amounts.read(guess), float(left), within=0.1, mistakes=slip, hints=hint)
 
 # %%
 mountain_explorer(recompute="segments")
@@ -449,27 +454,29 @@ all(torch.equal(one, other) for one, other in zip(*gradients, strict=True))
 # ## How many checkpoints?
 #
 # A checkpoint for each layer is not the only choice. Cut the $L$ layers into $g$ *segments*, keep the input of each,
-# and rebuild a segment at a time. Fewer checkpoints make a lower ridge and a higher tooth:
+# and rebuild a segment at a time. Fewer checkpoints make a lower ridge and a higher tooth. $A$ is what one layer keeps
+# when nothing is thrown away:
 
 # %%
 CHECKPOINT_PEAK.derivation
 
 # %% [markdown]
-# The lowest peak is where one more checkpoint costs as much as it takes off the tooth:
+# The lowest peak is where one more checkpoint costs as much as it takes off the tooth. The second line is the root of
+# $A L$ over the bytes of one input, with its units spelled out; in the last all units are gone:
 
 # %%
 BEST_SEGMENTS.derivation
 
 # %% [markdown]
 # Read that result twice, because the literature is full of another one. The classic rule, the square root of the number
-# of layers, comes of letting a checkpoint weigh as much as all that a layer keeps:
+# of layers, comes from letting a checkpoint weigh as much as all that a layer keeps:
 
 # %%
 UNIT_COST_SEGMENTS.derivation
 
 # %% [markdown]
-# But a Transformer layer keeps many tensors and its checkpoint is only one of them. So more checkpoints pay, and beyond
-# one per layer there are none:
+# But a Transformer layer keeps many tensors and its checkpoint is only one of them, so more checkpoints pay. With
+# FlashAttention:
 
 # %%
 segments = Claim(
@@ -478,9 +485,13 @@ segments = Claim(
 segments(**gpt3, seq_length="2048")
 
 # %% [markdown]
+# In practice take a whole number near it that divides the layers. A model of few layers would like more segments than it
+# has layers; then take one a layer.
+#
 # **Selective** recomputation takes the other way: throw away only what is large and cheap to rebuild. Scores are just
-# that, large because of the square, cheap because the two products that make them are small beside the layer's
-# matrices:
+# that, large because of the square, cheap because the two products around them are small beside the layer's matrices.
+# Those have twelve $h^2$ weights, four in attention and eight in the MLP, each good for a multiplication and an addition
+# per token; and a whole step is three forward passes:
 
 # %%
 SELECTIVE_OVERHEAD.derivation
@@ -495,7 +506,8 @@ Claim("For GPT-3 it frees {freed:%} of the activations and adds {selective_overh
 #
 # ## Explore
 #
-# The same four ways over the length of the sequence, against the room beside the model states.
+# Four ways over the length of the sequence, against the room beside the model states: keep all, rebuild the scores
+# (selective), rebuild a segment at a time, rebuild a layer at a time.
 #
 # 1. Where does each curve leave the room? By which factor do the outer two differ there?
 # 2. Set the number of segments to the number of layers. Which curve does "segments rebuilt" meet, and why exactly?
@@ -508,7 +520,7 @@ recompute_explorer(zero_headroom_bytes=room)
 # ## What the formula leaves out
 #
 # **Another MLP.** LLaMA's layers have three matrices and a SwiGLU instead of two and a GELU, and no dropout. Their own
-# ledger:
+# ledger, with $f$ for the width inside the MLP:
 
 # %%
 SWIGLU_ACTIVATION.derivation
@@ -517,8 +529,9 @@ SWIGLU_ACTIVATION.derivation
 Claim("By its own ledger that LLaMA keeps {swiglu_activation_bytes}, by GELU's {flash}.", flash=flash)(**model, **batch)
 
 # %% [markdown]
-# **The end of the model.** Every token gets a score for every word of the vocabulary, in fp32. It is no layer's and in
-# no layer formula, but with large vocabularies it is the summit of the mountain:
+# **The end of the model.** Every token gets a score, a *logit*, for each of the $v$ words of the vocabulary, in fp32.
+# Logits are no layer's and in no layer formula, and they are there at the very summit. With a large vocabulary they
+# weigh more than all that is left of the layers once these are rebuilt one at a time:
 
 # %%
 LOGITS.by_convention()
@@ -629,14 +642,21 @@ Claim("{copy:GB} or {copy:GiB}", copy=SCORE_ACTIVATION.under("one_score_copy"))(
 # %% [markdown]
 # ## What else is said about this
 #
-# Claims in circulation, with the figure as it is told and the figure as it computes. The wrong ones, the slips of unit,
-# and those that are right under a convention of their own:
+# Claims in circulation, with the figure as it is told and the figure as it computes. There are many, so read the first
+# column only, and stop where you would have agreed. The wrong ones first:
 
 # %%
 claims(chapter=3, verdict="wrong")
 
+# %% [markdown]
+# The slips of unit, which you corrected in chapter 0:
+
 # %%
 claims(chapter=3, verdict="unit_slip")
+
+# %% [markdown]
+# And those that are right under a convention of their own. Nearly all of them hang on one of two questions: are scores
+# counted, and how many copies? Which part is recomputed?
 
 # %%
 claims(chapter=3, verdict="convention")

@@ -70,8 +70,9 @@ Claim("{message_bytes} of half-precision gradients, in {num_tensors} tensors.")(
 # into larger messages first. Somebody else wants a network of twice the bandwidth. Who is right depends on one comparison that
 # you can make on paper, and by the end of this chapter you will have made it.
 #
-# The network, for one card in one direction, and what passes before a message's first byte arrives: its *latency*. Bandwidth is
-# the maker's figure. The latency is an assumption of ours, of the order that is measured in practice; measure yours.
+# The network, for one card in one direction, and what passes before a message's first byte arrives: its *latency*, here in
+# microseconds (us). Bandwidth is the maker's figure. The latency is an assumption of ours, of the order that is measured in
+# practice; measure yours.
 
 # %%
 network = NETWORKS["InfiniBand NDR"]
@@ -104,14 +105,15 @@ guess and judge(ALL_REDUCE.quantity.accept(guess), ALL_REDUCE(**eight), unit=BYT
 # - **all-reduce**: every rank brings a whole tensor, and leaves with the whole sum.
 #
 # Imagine the ranks seated at a round table. Everybody has a full set of plates, one plate for each seat, and on every plate a
-# portion of their own. The plates of one kind shall be piled up into one, wherever. If everyone handed everything to everyone,
-# the table would be busy for a long time, and most of the food would travel far. Instead, all pass *one* plate to the right, at
-# once, and whoever receives a plate adds their own portion of that kind to it. Then again. After one round less than there are
-# seats, every seat holds one plate with everybody's portion on it. No hand was ever idle, and nobody had to pass more than one
-# plate at a time. That is a **ring reduce-scatter**.
+# portion of their own. All portions for a seat are to end up on one plate, no matter where. If everyone handed everything to
+# everyone, the table would be busy for a long time. Instead, all pass *one* plate to the right, at once, everyone the plate of
+# another seat. Whoever receives a plate adds their own portion for that seat, and passes it on in the next round. After one
+# round less than there are seats, everybody holds one plate with all portions on it. No hand was ever idle, and nobody had to
+# pass more than one plate at a time. That is a **ring reduce-scatter**.
 #
 # Here it is in code, for anything that can be added. `held[r][place]` is what rank `r` holds of block `place`; in each round,
-# every rank sends one block to its right neighbour, all at once.
+# every rank sends one block to its right neighbour, all at once. Ranks and blocks are counted from zero, and after the last
+# comes the first again (`% k`).
 
 
 # %% tags=["definition"]
@@ -173,7 +175,8 @@ ring_blocks_explorer(world_size=8)
 # %% [markdown]
 # ## How many bytes is that?
 #
-# Call the message $S$ and the number of ranks $k$. The formula is the counting of rounds, and nothing else:
+# Call the bytes of the message $S$ and the number of ranks $k$. The formula is the counting of rounds ($r_{\mathrm{round}}$),
+# and nothing else:
 
 # %%
 REDUCE_SCATTER.derivation
@@ -197,14 +200,14 @@ display(*(claim(**gradients, world_size=ranks) for ranks in (2, 8, 64, 512)))
 # %% [markdown]
 # ### Could one do with less?
 #
-# Not if the ranks do the adding. Look at one byte of the sum, and at all ranks together:
+# Not if the ranks do the adding. Think of one byte of the sum first, then of all bytes and all ranks together:
 
 # %%
 MIN_ALL_REDUCE.derivation
 
 # %% [markdown]
-# The ring sends exactly that, so it cannot be beaten by anything that adds in the ranks. It *can* be beaten by a network that
-# adds: a switch that receives every rank's message once and sends back the sum.
+# The ring sends exactly that (take the two out of the brackets), so nothing that adds in the ranks can beat it. A network that
+# adds *can*: a switch that receives every rank's message once and sends back the sum.
 
 # %%
 SWITCH_ALL_REDUCE.derivation
@@ -318,7 +321,8 @@ message_explorer(**eight, **link)
 # ## Other shapes than a ring
 #
 # **Halving and doubling** pairs ranks up: swap half of what you hold with a partner, then a quarter with another, and so on. As
-# few bytes as a ring, and far fewer rounds:
+# few bytes as a ring, and far fewer rounds, namely as often as $k$ can be halved. (That is the logarithm to base two, which is
+# written as a quotient of two logarithms here.)
 
 # %%
 HALVING_TIME.derivation
@@ -342,15 +346,15 @@ three(**vector, **many)
 # %% [markdown]
 # **Two levels.** Inside a *node*, a machine with several cards, links are much faster than between nodes. So reduce-scatter
 # inside the node first, let each rank all-reduce its slice with the ranks of the same place in the other nodes, and all-gather
-# inside:
+# inside. The same sixty-four ranks, eight to a node:
 
 # %%
 nodes = {"ranks_per_node": 8, "num_nodes": 8, **gradients}
 HIERARCHICAL_LEDGER.at(**nodes)
 
 # %% [markdown]
-# The total is what one ring of all ranks would send. But only this part of it is slow, and with one network card to each GPU
-# all of them carry it at once:
+# The total is what one ring of all ranks would send. But only the second part crosses the slow links, and with one network card
+# to each GPU all of them carry it at once. With $n_{\mathrm{node}}$ nodes of $k_{\mathrm{node}}$ ranks:
 
 # %%
 INTER_NODE.derivation
@@ -358,7 +362,7 @@ INTER_NODE.derivation
 # %% [markdown]
 # ## Buckets
 #
-# Now cut the gradients into $n$ messages, *buckets*, one after the other:
+# Now cut the gradients into $n_{\mathrm{bucket}}$ messages, *buckets*, one after the other:
 
 # %%
 BUCKETED_TIME.derivation
@@ -403,7 +407,8 @@ tensor_time = Claim("A tensor of {message_bytes} takes {ring_all_reduce_time}.")
 display(*(tensor_time(message_bytes=size, **many) for size in (messages[0], median(messages), messages[-1])), balance(**many))
 
 # %% [markdown]
-# The step's bill, tensor by tensor, in one piece, and tensor by tensor on a network of twice the bandwidth:
+# The step's bill, tensor by tensor, in one piece, and tensor by tensor on a network of twice the bandwidth. (Counted tensor by
+# tensor the model has a little less than the round number of parameters used so far, so its one piece takes a little less too.)
 
 # %%
 faster = {**many, **NETWORKS["InfiniBand XDR"]}
@@ -424,7 +429,9 @@ display(
 #
 # ## Check yourself
 #
-# Answer, press *check*, and read the hint that fits. For one language only: `ask("E003-Q11", "en")` or `"zh"`.
+# Answer, press *check*, and read the hint that fits. For one language only: `ask("E003-Q11", "en")` or `"zh"`. The last
+# question looks ahead to chapter 7. All you need of it here: ZeRO stage 2 leaves each rank with its own slice of the summed
+# gradients, and FSDP keeps weights in slices and all-gathers a block's weights just before the block computes.
 
 # %%
 ask("E003-Q11").form()

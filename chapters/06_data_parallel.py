@@ -75,7 +75,7 @@ micro_batch = {"micro_batch": 4}
 computing = {"forward_time": 0.1, "backward_time": 0.2}
 wanted = {"global_batch": 512}
 
-alone = Claim("On its own, averaging the gradients takes {ddp_gradient_time}; the backward pass takes {backward_time}.")
+alone = Claim("On its own, averaging the gradients takes {ddp_gradient_time}, latency not counted; backward takes {backward_time}.")
 alone(**model, **cards, **network, **computing)
 
 # %% [markdown]
@@ -96,6 +96,7 @@ guess and judge(EXPOSED_COMM.quantity.accept(guess), BUCKETED_EXPOSED(**ten), un
 # *Data parallelism* is a choir: every singer has the whole score (all weights), each rehearses other bars (part of the batch),
 # and after each round all agree on the same corrections (the averaged gradient) and pencil them in. Since they started from the
 # same score and make the same corrections, their scores stay the same. Nobody ever has to compare them again.
+# Everybody also keeps gradients and optimizer states of their own, in full, so data parallelism buys speed and no memory.
 #
 # Does averaging give what one singer with all the bars would have arrived at? The loss is a mean over sequences, and gradients
 # are linear, so a mean of means over *equal* parts is the mean over the whole. Let autograd say it:
@@ -129,7 +130,7 @@ torch.allclose(torch.stack(by_rank).mean(0), gradient_of(weights, batch))
 GLOBAL_BATCH.derivation
 
 # %% [markdown]
-# Solved for the number of micro-batches, and rounded up:
+# Solved for the number of micro-batches that a wanted batch $B$ needs, and rounded up:
 
 # %%
 ACCUMULATION_STEPS.derivation
@@ -141,7 +142,8 @@ needed(**wanted, **micro_batch, **cards)
 
 # %% [markdown]
 # Replicas, *not* cards. A replica may itself be spread over several cards, because its layers are cut (tensor parallelism,
-# chapter 9), laid out in stages (pipelines, chapter 10) or its sequences are cut. These cards work on the same sequences.
+# chapter 9), laid out in stages (pipelines, chapter 10) or its sequences are cut. These cards work on the same sequences. So
+# divide the $n$ cards by all three: $t$ cards to a layer, $P$ stages, $c$ pieces of a sequence.
 
 # %%
 DATA_PARALLEL_RANKS.derivation
@@ -163,7 +165,7 @@ hints = {"cards": "that counts every card as a replica"}
 guess and judge(GLOBAL_BATCH.quantity.accept(guess), CLUSTER_BATCH(**sixteen, **spread), within=0, mistakes=slips, hints=hints)
 
 # %% [markdown]
-# Explore: reach the wanted batch with as few cards as you can, then with as few accumulated micro-batches as you can. Raise the
+# Explore: reach the batch of the decision with as few cards as you can, then with as few accumulated micro-batches. Raise the
 # tensor-parallel ranks, and see why more cards need not mean a larger batch. Where the cards make no whole replicas there is no
 # curve.
 
@@ -173,7 +175,7 @@ batch_explorer(**sixteen, num_gpus=128, tensor_parallel=8, num_stages=4)
 # %% [markdown]
 # ## What averaging costs
 #
-# One all-reduce of one number for each parameter:
+# One all-reduce of one number for each parameter, which takes $b_{\mathrm{red}}$ bytes on its way:
 
 # %%
 DDP_BYTES.derivation
@@ -193,7 +195,8 @@ DDP_TIME.compare(**model, **cards, bandwidth=network["bandwidth"])
 #
 # With several micro-batches in a step, plain DDP reduces after *each* backward pass, and only the last of these results is
 # needed. `no_sync()` keeps the others quiet. Whether accumulation thins out communication is therefore a question to your
-# library, and to your code:
+# library, and to your code. The value below is communication per computation, held against a step of one micro-batch: one means
+# that accumulating saves nothing. Plain data parallelism is stage zero in the language of ZeRO (chapter 7):
 
 # %%
 ACCUMULATION_COMM.compare(**steps, stage=0)
@@ -235,7 +238,8 @@ same, always.calls, last.calls
 #
 # The backward pass walks from the last layer to the first, and the gradients of the last layer are finished first. Why wait for
 # the others? DDP packs gradients into **buckets**, in about the order in which they get ready, and all-reduces each bucket as
-# soon as it is full, while the cards compute on. Only what is still under way when the backward pass ends is *exposed*.
+# soon as it is full, while the cards compute on. Only what is still under way when the backward pass ends is *exposed*. How many
+# buckets of $S_{\mathrm{bucket}}$ bytes there are, and when the step ends ($i_{\mathrm{bucket}}$ counts the buckets):
 
 # %%
 NUM_BUCKETS.derivation
@@ -244,8 +248,9 @@ NUM_BUCKETS.derivation
 OVERLAPPED_STEP.derivation
 
 # %% [markdown]
-# The first of the two cases: communication is short, and only the last bucket shows. The second: the network is busy from the
-# first bucket on, and what does not fit behind the backward pass shows. Take away the computation itself, and what is left is
+# The maximum has two cases. The first: communication is short, and only the last bucket shows. The second: the network is busy
+# from the first bucket on, and what does not fit behind the rest of the backward pass shows. Take away the computation itself,
+# and what is left is
 
 # %%
 EXPOSED_COMM.derivation
@@ -331,7 +336,8 @@ means = {"mean_grad_first": gradient_of(weights, short)[0].item(), "mean_grad_se
 sizes = {"tokens_first": len(short), "tokens_second": len(long)}
 mean_of_means = ACCUMULATED_GRAD.under("mean_of_means")(**means)
 
-judge(torch.tensor([mean_of_means, gradient_of(weights, batch)[0].neg()]).sum().item(), ACCUMULATION_BIAS(**means, **sizes), within=0.001)
+error = torch.tensor(mean_of_means).sub(gradient_of(weights, batch)[0]).item()
+judge(error, ACCUMULATION_BIAS(**means, **sizes), within=0.001)
 
 # %%
 judge(ACCUMULATED_GRAD(**means, **sizes), gradient_of(weights, batch)[0].item(), within=0.001)
@@ -353,7 +359,7 @@ judge(ACCUMULATED_GRAD(**means, **sizes), gradient_of(weights, batch)[0].item(),
 WORKER_BYTES
 
 # %% [markdown]
-# but a server has to answer everybody:
+# but a server has to answer everybody. With $w$ workers and $q$ servers that share the weights:
 
 # %%
 SERVER_BYTES.derivation
