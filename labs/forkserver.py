@@ -4,10 +4,11 @@
 
 A request is one line of JSON on stdin: script, args, nproc, env, log_dir. The reply is one line on stdout, when the
 job is over: which rank failed first and how (code 0: none did). Any input during a job stops it; so does the end of
-stdin, which comes when whoever asked has died. Ranks form one process group, and none outlives its job.
+stdin, which comes when whoever asked has died. Ranks form one process group, and none outlives its job, or on Linux this process.
 """
 
 import contextlib
+import ctypes
 import importlib
 import json
 import math
@@ -36,11 +37,13 @@ PRELOAD = (
 POLL_SECONDS = 0.02
 GRACE_SECONDS = 1  # after one rank has failed, for the others to say what they saw
 STOP = b"stop\n"
+PR_SET_PDEATHSIG = 1
 
 
 def main():
     requests, replies = os.fdopen(0, "rb", buffering=0), os.dup(1)
     os.dup2(2, 1)  # what imports and ranks print is no reply
+    os.register_at_fork(after_in_child=lambda: os.close(replies))  # so that it closes when this process dies
     for name in PRELOAD:
         importlib.import_module(name)
     _reply(replies, {"ready": True})
@@ -91,11 +94,11 @@ def _kill(group):
 
 def _start(request):
     """Fork the ranks into one process group, led by rank 0; returns {process id: rank}."""
-    ranks, group = {}, 0
+    ranks, group, server = {}, 0, os.getpid()
     for rank in range(request["nproc"]):
         pid = os.fork()
         if pid == 0:
-            _become(rank, request, group)
+            _become(rank, request, group, server)
         group = group or pid
         # Both sides put the rank into the group, since either may come first.
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -104,10 +107,19 @@ def _start(request):
     return ranks
 
 
-def _become(rank, request, group):
+def _end_with(server):
+    """Have Linux kill this process when `server`, which forked it, is gone."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != server:  # gone already
+        os._exit(1)
+
+
+def _become(rank, request, group, server):
     """In the child: run the script as this rank, as torchrun would, and never return."""
     status = 1
     try:
+        _end_with(server)
         os.setpgid(0, group)
         _redirect(Path(request["log_dir"], str(rank)))
         os.environ.update(request["env"] | {"RANK": str(rank), "LOCAL_RANK": str(rank)})

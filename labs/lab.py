@@ -6,6 +6,7 @@
 foretells. Adding a lab takes a job in labs/jobs/, a module here with its LAB, and a notebook in labs/notebooks/.
 """
 
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,12 +14,13 @@ from pathlib import Path
 from formulary import Formula, InputError, nearest
 from formulary.units import PURE
 
-from .launch import check, launch
+from .launch import check, launch, require_processes
 from .measurement import Measurement, MeasurementError
 from .picture import stacked_bars
 from .report import Report, exact, key
 
 JOBS = Path(__file__).parent / "jobs"
+LEAST = {"steps": 1}  # of conditions that are numbers; the others may be 0
 
 
 @dataclass(frozen=True)
@@ -136,14 +138,16 @@ class Lab:
         return JOBS / self.job
 
     def under(self, nproc=None, **given):
-        """The conditions with the `given` ones put in. Raises InputError for one that the lab does not have."""
+        """The conditions with the `given` ones put in. Raises InputError for one it does not have, LaunchError for no processes."""
+        nproc = self.nproc if nproc is None else nproc
+        require_processes(nproc)
         for name, value in given.items():
             if name not in self.conditions:
                 raise InputError(
                     f"lab {self.name} has no condition {name!r}{nearest(name, self.conditions)}; it has {', '.join(self.conditions)}"
                 )
             given[name] = _like(self.conditions[name], name, value)
-        return {**self.conditions, **given, "world_size": self.nproc if nproc is None else nproc}
+        return {**self.conditions, **given, "world_size": nproc}
 
     def predictions(self, nproc=None, **given):
         """What the formulas say, before anything runs."""
@@ -163,6 +167,8 @@ class Lab:
         options["restarts"] = self.restarts(conditions)
         run = launch(self.script, nproc, words, **options)
         measurement = Measurement.of(run.measurement) if run.measurement else None
+        if measurement:
+            shutil.rmtree(run.log_dir, ignore_errors=True)  # nobody reads how a job went that went well
         return self._report(conditions, predictions, measurement, run.failure, run.command)
 
     def report(self, measurement):
@@ -179,8 +185,12 @@ class Lab:
 
 
 def _like(default, name, value):
-    """`value` as what the default is, a text or a whole number. Raises InputError."""
+    """`value` as what the default is, a text or a number that is not below its least. Raises InputError."""
     try:
-        return type(default)(value)
+        found = type(default)(value)
     except (TypeError, ValueError):
         raise InputError(f"condition {name} is {value!r}; it must be like {default!r}") from None
+    least = LEAST.get(name, 0)
+    if not isinstance(found, str) and not found >= least:
+        raise InputError(f"condition {name} is {value!r}; it must be at least {least}")
+    return found

@@ -8,6 +8,7 @@ fails, dies or hangs ends in a `Run` that says so, with the log of the rank that
 import json
 import os
 import shlex
+import shutil
 import signal
 import socket
 import sys
@@ -23,7 +24,9 @@ ROOT = Path(__file__).resolve().parent.parent
 HOST = "127.0.0.1"
 LAUNCHERS = ("auto", "fork", "torchrun")
 DEVICES = ("cpu", "cuda")
+PROCESSES_PER_CORE = 32  # with more of them a job would time out before all have started
 POLL_SECONDS = 0.05
+FULL = 2**20  # bytes left on a disk that is as good as full
 PROGRESS = "progress: "
 
 
@@ -50,8 +53,10 @@ def launch(job, nproc=2, args=(), *, timeout=120, launcher="auto", device="cpu",
     Raises LaunchError where nothing can be started: no such job, nproc below 1, too few GPUs, a port in use.
     """
     check(job, nproc, launcher, device, port)
+    if not timeout > 0:
+        raise LaunchError(f"timeout is {timeout!r}; it must be a number of seconds above 0")
     start = {"torchrun": Torchrun, "fork": Forked}[resolve(launcher, device)]
-    log_dir, args = Path(tempfile.mkdtemp(prefix="psi-lab-")), [str(arg) for arg in args]
+    log_dir, args = _log_dir(), [str(arg) for arg in args]
     started, process = time.monotonic(), None
     try:
         env = environment(nproc, device, port or free_port()) | {"JOB_FOLDER": str(log_dir)}
@@ -65,19 +70,36 @@ def launch(job, nproc=2, args=(), *, timeout=120, launcher="auto", device="cpu",
     return _finished(command(job, nproc, args, restarts), log_dir, time.monotonic() - started, failure)
 
 
+def _log_dir():
+    """A new folder. Raises LaunchError where no temporary folder can be written to."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="psi-lab-"))
+    except OSError as error:
+        raise LaunchError(
+            f"no room for the job's logs ({error.strerror}); make some, or set TMPDIR to a folder that has"
+        ) from None
+
+
 def check(job, nproc, launcher, device, port):
     """Raise LaunchError for a launch that cannot work, saying what to try."""
     if not Path(job).is_file():
         raise LaunchError(f"there is no job file {job}")
-    if isinstance(nproc, bool) or not isinstance(nproc, int) or nproc < 1:
-        raise LaunchError(f"nproc is {nproc!r}; it must be a whole number of processes, at least 1")
+    require_processes(nproc)
     for value, name, known in ((launcher, "launcher", LAUNCHERS), (device, "device", DEVICES)):
         if value not in known:
             raise LaunchError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
     if device == "cuda":
         _require_gpus(nproc)
+    elif nproc > (most := PROCESSES_PER_CORE * os.cpu_count()):
+        raise LaunchError(f"nproc is {nproc}, and the {os.cpu_count()} cores here are enough for {most} at most; try fewer")
     if port is not None:
         _require_free(port)
+
+
+def require_processes(nproc):
+    """Raise LaunchError unless `nproc` is a number of processes."""
+    if isinstance(nproc, bool) or not isinstance(nproc, int) or nproc < 1:
+        raise LaunchError(f"nproc is {nproc!r}; it must be a whole number of processes, at least 1")
 
 
 def _require_gpus(nproc):
@@ -179,7 +201,19 @@ def progress_line():
         return lambda seconds, said: handle.update({"text/plain": _line(seconds, said)}, raw=True)
     if sys.stderr.isatty():
         return lambda seconds, said: print(f"\r{_line(seconds, said):<70}\r", end="", file=sys.stderr, flush=True)
-    return lambda seconds, said: None
+    return _line_by_line()
+
+
+def _line_by_line():
+    """For a file or a pipe, such as a batch job's: a line for each thing that rank 0 says."""
+    told = [""]
+
+    def tell(seconds, said):
+        if said not in ("", told[-1]):
+            told.append(said)
+            print(_line(seconds, said), file=sys.stderr, flush=True)
+
+    return tell
 
 
 def _in_notebook():
@@ -196,6 +230,8 @@ def _finished(command, log_dir, seconds, failure):
     printed = _lines(log_dir, "stdout", '{"lab"')
     if not failure and not printed:
         failure = f"rank 0 ended well but printed no measurement; the last lines of its log:\n{logs.tail(*logs.of_rank(log_dir, 0))}"
+    if failure and shutil.disk_usage(log_dir).free < FULL:
+        failure = f"the disk of {log_dir} is full, so logs and files may be cut off; make room, or set TMPDIR to another folder\n{failure}"
     if failure:
         return Run(command, log_dir, seconds, failure=f"{failure}\nall logs are in {log_dir}")
     return Run(command, log_dir, seconds, json.loads(printed[-1]))

@@ -36,6 +36,8 @@ def test_a_run_that_breaks_says_so(capsys):
     [
         (["show", "model_state"], "did you mean model_states"),
         (["run", "model_states", "--nproc", "0"], "nproc is 0"),
+        (["show", "model_states", "--nproc", "-1"], "nproc is -1"),
+        (["show", "model_states", "steps=0"], "steps is '0'; it must be at least 1"),
         (["run", "model_states", "--nproc", "1000", "--device", "cuda"], "needs 1000 GPUs"),
         (["run", "model_states", "vocab=3"], "did you mean vocab_size"),
         (["show", "model_states", "--nproc", "200", "variants=fsdp2"], "fsdp2 leaves rank 171 without parameters"),

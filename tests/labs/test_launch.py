@@ -1,6 +1,8 @@
 """A job that goes wrong ends with the reason and leaves no process behind, whichever way it was started."""
 
+import errno
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -118,6 +120,36 @@ def _told(run, rank):
     return next(json.loads(line)["told"] for line in lines if line.startswith("{"))
 
 
+def test_the_server_is_killed(job, groups_left):
+    """Its ranks go with it, the verdict comes at once, and the next job has a new server."""
+
+    def kill(seconds, said):
+        if said:
+            processes._server.process.kill()
+
+    run = launch(job(HANG), 2, progress=kill, launcher="fork", timeout=100)
+    assert "the process that starts ranks died" in run.failure
+    _wait_until(lambda: not groups_left())
+    assert "printed no measurement" in launch(job("print('hello')"), 1, launcher="fork").failure
+
+
+def test_no_room_for_logs(job, monkeypatch):
+    monkeypatch.setattr("tempfile.mkdtemp", lambda **_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left on device")))
+    with pytest.raises(LaunchError, match=r"No space left on device.*set TMPDIR"):
+        launch(job(""))
+
+
+def test_a_full_disk_is_named_beside_what_it_did(job, monkeypatch):
+    monkeypatch.setattr("labs.launch.FULL", shutil.disk_usage("/tmp").total + 1)
+    failure = launch(job("raise SystemExit('cannot write')"), 1, launcher="fork").failure
+    assert "is full" in failure and "cannot write" in failure
+
+
+def test_progress_without_a_terminal(job, capsys):
+    launch(job("print('progress: one', file=sys.stderr)\nprint('progress: two', file=sys.stderr, flush=True)\ntime.sleep(3)"), 1)
+    assert capsys.readouterr().err.endswith("s  two\n")
+
+
 def test_a_job_without_a_measurement(job):
     assert "printed no measurement" in launch(job("print('hello')"), 1).failure
 
@@ -143,6 +175,8 @@ def test_a_port_in_use(job):
         ({"device": "tpu"}, "one of cpu, cuda"),
         ({"device": "cuda", "nproc": 1000}, "needs 1000 GPUs, one for each process"),
         ({"port": 70000}, "between 1 and 65535"),
+        ({"nproc": 10**6}, "cores here are enough for"),
+        ({"timeout": 0}, "seconds above 0"),
     ],
 )
 def test_what_cannot_be_started(job, asked, said):

@@ -128,7 +128,7 @@ def test_the_clocks_bubble_was_measured_within_five_points(schedules):
         ({"nproc": 1}, "at least 2 stages"),
         ({"num_micro_batches": 6}, "a multiple of the 4 processes"),
         ({"chunks_per_stage": 1}, "at least 2"),
-        ({"steps": 0}, "there must be one"),
+        ({"steps": 0}, "at least 1"),
         ({"schedules": "gpip"}, "did you mean gpipe"),
     ],
 )
