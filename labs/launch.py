@@ -75,9 +75,7 @@ def _log_dir():
     try:
         return Path(tempfile.mkdtemp(prefix="psi-lab-"))
     except OSError as error:
-        raise LaunchError(
-            f"no room for the job's logs ({error.strerror}); make some, or set TMPDIR to a folder that has"
-        ) from None
+        raise LaunchError(f"no room for the job's logs ({error.strerror}); make some, or set TMPDIR to a folder that has") from None
 
 
 def check(job, nproc, launcher, device, port):
