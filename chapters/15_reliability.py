@@ -36,6 +36,7 @@ from formulary.reliability import (
     CHECKPOINT_INTERVAL,
     CHECKPOINT_OVERHEAD,
     CHECKPOINT_TIME,
+    DALY_INTERVAL,
     EXACT_OVERHEAD,
     EXPECTED_STOPS,
     FAILURE_RATE,
@@ -262,7 +263,11 @@ exact = EXACT_OVERHEAD(**job, checkpoint_interval=day)
 judge(share_lost(many, read(day), save=56), exact, within=0.03)
 
 # %% [markdown]
-# The price of exactness is that its optimum has no tidy form. Daly's series comes close, and for such jobs Young's root does, too:
+# The price of exactness is that its optimum has no tidy form. Daly counts
+# the interval from one checkpoint's end to the next, and adds terms of a series; for such jobs Young's root is as good:
+
+# %%
+DALY_INTERVAL.derivation
 
 # %%
 CHECKPOINT_INTERVAL.compare(**saving, failure_rate=rate)
@@ -303,6 +308,12 @@ judge(abs(np.subtract(left_first, right_first)), FLOAT_SPACING(**fp64, binade=-1
 
 # %%
 ORDER_GAP.derivation
+
+# %% [markdown]
+# In a tree, halves added to halves, a term is rounded once a level only. So libraries differ, too:
+
+# %%
+ORDER_GAP.compare(**FORMATS["fp32"].only(ORDER_GAP), num_terms=512)
 
 # %% [markdown]
 # Sum the same numbers as one rank, two, four, … would, each its own part first. Then the worst gap between two of them, held
