@@ -19,6 +19,21 @@ settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 
+# folders whose files share what is slow to make: a graded course, a JupyterLab server
+TOGETHER = ("nbgrader", "browser")
+
+
+def pytest_collection_modifyitems(items):
+    """Tests of a file, or of a folder that shares something, run in one process; lessons, each a kernel of its own, anywhere."""
+    for item in items:
+        if "lesson_runs" not in item.name:
+            item.add_marker(pytest.mark.xdist_group(_group(item.path)))
+
+
+def _group(path):
+    return path.parent.name if path.parent.name in TOGETHER else str(path.relative_to(Path(__file__).parent))
+
+
 @pytest.fixture(scope="session")
 def chromium():
     """The path of Chromium; where there is none the test fails and says how to install it."""
