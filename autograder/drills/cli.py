@@ -12,6 +12,7 @@ from ..bank import Bank, BankError
 from ..exercise import KINDS, LANGUAGES
 from . import progress, sitting
 from .deck import Deck, Wanted
+from .folding import lines
 from .store import Store, StoreError
 from .terminal import Terminal
 
@@ -84,6 +85,7 @@ def _with_anki(verb):
 
 
 def _with_stats(verb):
+    _with_language(verb)
     verb.add_argument("--json", action="store_true", help="print as JSON")
     verb.add_argument("--picture", type=Path, metavar="FILE", help="also draw it, as PNG or SVG")
 
@@ -146,7 +148,7 @@ def _begun(terminal, options, kind, draw):
 
 def _stats(options):
     said = progress.statistics(_deck(options))
-    print(json.dumps(said, ensure_ascii=False, indent=2) if options.json else "\n".join(progress.write(said)))
+    print(json.dumps(said, ensure_ascii=False, indent=2) if options.json else lines("\n".join(progress.write(said, _languages(options)))))
     if options.picture:
         progress.picture(said).savefig(options.picture)
 

@@ -169,7 +169,9 @@ class Panel(widgets.VBox):
         self.deck.learn(self.asked, got, found, time.monotonic() - self.started, "rapid" if self.rapid else "practice")
         wait = self.deck.due()[self.asked.exercise.id] - self.deck.clock()
         verdict = f"{self._say(VERDICTS[rating(got)])}; {self._say('again', wait=span(wait))}"
-        self.stand.value = f'<p role="status"><b>{verdict}</b></p><pre>{chr(10).join(write(statistics(self.deck)))}</pre>'
+        self.stand.value = (
+            f'<p role="status"><b>{verdict}</b></p><pre>{escape(chr(10).join(write(statistics(self.deck), self.languages)))}</pre>'
+        )
 
 
 def _row(boxes):

@@ -2,8 +2,13 @@
 
 import time
 
+from ..exercise import Text
+from ..feedback import chapters as contents
 from .deck import exercise_of
+from .folding import right
+from .wording import say
 
+COLUMNS = (9, 12, 8, 8, 9)  # the widths of the table
 SECOND_LOOK = 0.5  # under this share of points an exercise counts as not known yet
 
 
@@ -32,12 +37,19 @@ def _row(deck, chapter, due, last, shares):
 
 
 def misconceptions(deck, most=5):
-    """(card, times met) of the misconceptions met most often."""
+    """(card, times met) of the misconceptions met most often, of exercises that the bank still has."""
     met = {}
     for review in deck.store.reviews():
-        if "/" in review.card and review.share == 0:
+        if "/" in review.card and review.share == 0 and exercise_of(review.card) in deck.bank.headers:
             met[review.card] = met.get(review.card, 0) + 1
     return sorted(met.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
+
+
+def _hint(deck, card):
+    """What is told to whoever shows that misconception; nothing where the exercise does not know it any more."""
+    name, part, mistake = card.split("/")
+    parts = [one for one in deck.bank[name].parts if one.name == part]
+    return next((known.hint for one in parts for known in one.mistakes if known.name == mistake), Text(en="–", zh="–"))
 
 
 def statistics(deck):
@@ -47,7 +59,7 @@ def statistics(deck):
         "answers": len(reviews),
         "days": len({time.strftime("%Y-%m-%d", time.localtime(review.at)) for review in reviews}),
         "chapters": by_chapter(deck),
-        "misconceptions": [{"card": card, "times": times} for card, times in misconceptions(deck)],
+        "misconceptions": [{"card": card, "times": times, "hint": _hint(deck, card).model_dump()} for card, times in misconceptions(deck)],
         "sittings": [_sat(sitting) for kind in ("paper", "interview") for sitting in deck.store.sittings(kind)],
     }
 
@@ -57,17 +69,19 @@ def _sat(sitting):
     return {"kind": sitting.kind, "taken": taken} | {key: sitting.body.get(key) for key in ("minutes", "points", "most", "finished")}
 
 
-def write(said):
+def write(said, languages=("en",)):
     """The statistics as lines of text."""
-    yield f"{said['answers']} answers on {said['days']} days"
-    yield f"{'chapter':>7}{'asked':>10}{'known':>8}{'due':>6}{'points':>9}"
+    tell = lambda key, **values: say(key, languages, **values)
+    yield tell("answered", answers=said["answers"], days=said["days"])
+    yield "".join(right(tell(name), width) for name, width in zip(("chapter", "asked", "known", "due_now", "share"), COLUMNS, strict=True))
     for row in said["chapters"]:
         share = "" if row["share"] is None else f"{row['share']:.0%}"
-        yield f"{row['chapter']:>7}{row['asked']:>5} / {row['exercises']:<2}{row['known']:>8}{row['due']:>6}{share:>9}"
-    yield from (f"misconception met {row['times']}x: {row['card']}" for row in said["misconceptions"])
+        cells = (row["chapter"], f"{row['asked']} / {row['exercises']:<2}", row["known"], row["due"], share)
+        numbers = "".join(right(str(cell), width) for cell, width in zip(cells, COLUMNS, strict=True))
+        yield f"{numbers}   {contents()[row['chapter']]['title']}"
+    yield from (tell("met", **row | {"hint": Text(**row["hint"])}) for row in said["misconceptions"])
     for row in said["sittings"]:
-        result = f"{row['points']:g} of {row['most']:g} points" if row["finished"] else "not finished"
-        yield f"{row['kind']} of {row['taken']}, {row['minutes']:g} minutes: {result}"
+        yield tell(f"{row['kind']}_taken", **row) + tell("result" if row["finished"] else "unfinished", **row)
 
 
 def picture(said):

@@ -4,10 +4,11 @@ import pytest
 
 from autograder.assignment import solution
 from autograder.bank import Bank
+from autograder.drills import sitting
 from autograder.drills.deck import RAPID_SECONDS, Deck, Wanted, estimate, findings, self_marked, share
 from autograder.drills.progress import misconceptions, picture, statistics, write
 from autograder.drills.proposal import marked, propose
-from autograder.drills.store import Store
+from autograder.drills.store import Review, Store
 from autograder.rubric import Status
 from formulary import InputError
 
@@ -128,5 +129,25 @@ def test_statistics_count_answers_and_draw_a_picture(deck, tmp_path):
     assert (row["asked"], row["known"], row["answers"], row["share"], row["due"]) == (1, 1, 1, 1.0, 0)
     assert sum(row["exercises"] for row in said["chapters"]) == len(BANK)
     assert any("1 / " in line for line in write(said))
+    assert all("{" not in line for language in ("en", "zh") for line in write(said, (language,)))
     picture(said).savefig(tmp_path / "progress.png")
     assert (tmp_path / "progress.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_statistics_name_a_misconception_by_its_hint_and_pass_over_what_is_gone(deck):
+    asked = deck.ask(ONE)
+    answer(deck, asked, solution(asked.exercise, "en") | {"shrunk": "A"})
+    deck.store.record(Review("E999-Q01", 1.0, 1, 0.0), Review("E999-Q01/part/mistake", 1.0, 1, 0.0))
+    (met,) = [line for line in write(statistics(deck), ("zh",)) if "误解" in line]
+    hint = next(mistake.hint for mistake in asked.exercise.part("shrunk").mistakes if mistake.name == "weights")
+    assert hint.zh in met
+
+
+def test_a_paper_goes_on_without_exercises_that_are_gone_or_changed(deck):
+    names = list(BANK)[:3]
+    paper = sitting._sitting("paper", deck, 15, [*names, "E002-Q07"])
+    paper.body["questions"][0]["exercise"] = "E999-Q01"
+    paper.body["questions"][3]["given"] = "{'num_params': '1B'}"
+    left, gone = sitting.still_asked(deck, paper)
+    assert gone == ["E999-Q01", "E002-Q07"]
+    assert [row["exercise"] for row in left.body["questions"]] == names[1:]
