@@ -154,7 +154,7 @@ Claim("{num_gpus} cards, tensor parallel {tensor_parallel}, {num_stages} stages:
 
 # %% [markdown]
 # **Guess first.** These cards, with one sequence a micro-batch and sixteen of them accumulated: how many sequences does a step
-# use?
+# use? A number without a unit.
 
 # %%
 guess = None
@@ -238,8 +238,10 @@ same, always.calls, last.calls
 #
 # The backward pass walks from the last layer to the first, and the gradients of the last layer are finished first. Why wait for
 # the others? DDP packs gradients into **buckets**, in about the order in which they get ready, and all-reduces each bucket as
-# soon as it is full, while the cards compute on. Only what is still under way when the backward pass ends is *exposed*. How many
-# buckets of $S_{\mathrm{bucket}}$ bytes there are, and when the step ends ($i_{\mathrm{bucket}}$ counts the buckets):
+# soon as it is full, while the cards compute on. Only what is still under way when the backward pass ends is *exposed*.
+#
+# How many buckets of $S_{\mathrm{bucket}}$ bytes there are (DDP's option is `bucket_cap_mb`, and it counts MiB), and when the
+# step ends ($i_{\mathrm{bucket}}$ counts the buckets):
 
 # %%
 NUM_BUCKETS.derivation
@@ -431,7 +433,7 @@ ask("E002-Q17").form()
 # **"The batch is micro-batch times accumulation times GPUs."** Times *replicas*. For the cards of the example above:
 
 # %%
-both = Claim("Counting every card: {wrong} sequences. Counting replicas: {cluster_sequences_per_step}.", wrong=GLOBAL_BATCH)
+both = Claim("Sequences of a step, counting every card: {wrong}; counting replicas: {cluster_sequences_per_step}.", wrong=GLOBAL_BATCH)
 both(**sixteen, **spread, world_size=spread["num_gpus"])
 
 # %% [markdown]
