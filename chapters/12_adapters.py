@@ -71,8 +71,8 @@ home(num_params="7B", **card)
 # small correction: a few directions in which the model should lean a little.
 #
 # **Guess first.** Somebody freezes the model, stores it in four bits, and trains small *adapters* beside the query and value
-# matrices, of rank 8. How much memory do the frozen model and all states of the adapters take together? An amount such as
-# `"… GB"`.
+# matrices, of rank 8 (the rank sets their size, as you will see). How much memory do the frozen model and all states of the
+# adapters take together? An amount such as `"… GB"`.
 
 # %%
 guess = None
@@ -91,7 +91,8 @@ guess and judge(read(guess, BYTE), together, within=0.1, unit=BYTE, mistakes=sli
 #
 # Think of a trained weight matrix $W$ as a printed book. Full fine-tuning reprints the book. **LoRA** (low-rank adaptation) leaves it
 # as it is and writes notes in the margin: a second, thin matrix product beside it, $BA$, where $A$ has few rows and $B$ has few
-# columns. Reading means reading both, $Wx + \tfrac{\alpha}{r} BAx$. The number of rows of $A$ is the **rank** $r$.
+# columns. Reading means reading both, $Wx + \tfrac{\alpha}{r} BAx$. The number of rows of $A$ is the **rank** $r$; $\alpha$ is a
+# constant that one chooses, of which more below.
 #
 # Why should few directions be enough? The hope is that the *difference* between the model you have and the model you want is simple,
 # even though the model is not. That is a hypothesis, and it is tested by whether training works. For a matrix of $d_{\mathrm{in}}$
@@ -240,7 +241,7 @@ work(num_params="7B", lora_params=LORA_PARAMS(**model, lora_rank=8))
 # ## How loud is the note?
 #
 # The product $BA$ is multiplied by a factor, $\gamma$. LoRA divides a constant $\alpha$ (a setting, $\alpha_{\mathrm{LoRA}}$ in the
-# formulas) by the rank, as if the ranks were to be averaged:
+# formulas) by the rank, as for a mean over the $r$ rows of $A$:
 
 # %%
 LORA_SCALE.derivation

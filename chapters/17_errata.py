@@ -68,6 +68,14 @@ seven = {**MODELS["LLaMA 7B"].only(LINEAR_ACTIVATION), "micro_batch": 4, "seq_le
 Claim("{linear_activation_bytes:GiB} is {linear_activation_bytes:GB}.")(**seven)
 
 # %% [markdown]
+# **Of whom?** Under hybrid sharding (chapter 7) every rank of a node sends to other nodes, so what one rank sends and what its node
+# sends are far apart:
+
+# %%
+crossing = Claim("Across nodes a rank sends {hsdp_inter_bytes}, and its node {hsdp_egress_bytes}.")
+crossing(num_params="7B", num_nodes=2, ranks_per_node=8, accumulation_steps=1)
+
+# %% [markdown]
 # **By which recipe?** The two documents on your desk:
 
 # %%
@@ -101,7 +109,7 @@ claims(ruling="X19", verdict="wrong")
 # ## Explore
 #
 # 1. Ten billion parameters on one card: under which recipes are the two documents right?
-# 2. Find a recipe under which *both gradients and master* are in full precision. What would a third document say?
+# 2. Find a recipe with gradients *and* a master copy in fp32. What would a third document say?
 
 # %%
 memory_explorer(num_params="10B", world_size=1, stage=0)
