@@ -25,6 +25,7 @@ if "google.colab" in sys.modules and not importlib.util.find_spec("labs"):
 # %%
 from formulary import Claim, formula
 from formulary.memory import ZERO_LEDGER
+from labs.gpu import on_gpu
 from labs.measurement import kept
 from labs.model_states import LAB as lab
 
@@ -166,8 +167,14 @@ report.explained(my_explanation)
 # the parameter's `.grad` and in the bucket that is sent. The job passes `gradient_as_bucket_view=True`, which makes the one a
 # view of the other. The second copy belongs to no tensor that Python can see, so counting tensors would have missed it.
 #
-# On a GPU the same script runs with `lab.run(…, device="cuda")`, one GPU for each process. This one ran on a single
-# GPU with NCCL, on a model of close to a billion parameters (with one rank nothing is divided; several GPUs: not yet measured).
+# On a GPU the same script runs with `lab.run(…, device="cuda")`, one GPU for each process. With one rank nothing is
+# divided (several GPUs: not yet measured). If this machine has a GPU, this runs there, on a model of a size that fits:
+
+# %%
+on_gpu(lab)
+
+# %% [markdown]
+# Such a run with close to a billion parameters, kept with the book:
 
 # %%
 lab.report(kept("model_states-h200"))

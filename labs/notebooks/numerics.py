@@ -25,6 +25,7 @@ if "google.colab" in sys.modules and not importlib.util.find_spec("labs"):
 # %%
 from formulary import formula
 from formulary.hardware import FORMATS
+from labs.gpu import on_gpu
 from labs.measurement import kept
 from labs.numerics import LAB as lab
 
@@ -178,8 +179,14 @@ report.explained(my_explanation)
 # scale. The range does not grow, it is moved to where the gradients are. bf16 does not need it, and pays with the digits that
 # the first part of this lab is about.
 #
-# On a GPU the same script runs with `lab.run(device="cuda")`. It did, and this is what it
-# measured:
+# On a GPU the same script runs with `lab.run(device="cuda")`. If this machine has a GPU, it does
+# so here:
+
+# %%
+on_gpu(lab)
+
+# %% [markdown]
+# Such a run, kept with the book:
 
 # %%
 lab.report(kept("numerics-h200"))

@@ -27,6 +27,7 @@ from formulary import formula
 from formulary.attention import ACTIVATION_LEDGER
 from formulary.step_memory import SAVED_LEDGER
 from labs import blind
+from labs.gpu import on_gpu
 from labs.measurement import kept
 from labs.peak_memory import LAB as lab
 from labs.picture import stacked_bars
@@ -183,7 +184,14 @@ report.explained(my_explanation)
 #
 # On a GPU the same script runs with `lab.run(1, device="cuda")`, and larger: give it a `seq_length`, `hidden_size` and
 # `num_heads` of real models. The mountain is then the allocator's own count, and its peak may differ from the formula by a tenth,
-# for rounding and for what kernels take for themselves. Such a run, kept with the book:
+# for rounding and for what kernels take for themselves. If this machine has a GPU, this runs
+# there, at a size that fits:
+
+# %%
+on_gpu(lab)
+
+# %% [markdown]
+# Such a run, kept with the book:
 
 # %%
 lab.report(kept("peak_memory-h200"))

@@ -27,6 +27,7 @@ from formulary import Claim, formula
 from formulary.amounts import write
 from formulary.hardware import GPUS
 from formulary.units import BYTE
+from labs.gpu import on_gpu
 from labs.llamas import sizes
 from labs.measurement import kept
 from labs.qlora import LAB as lab
@@ -140,8 +141,14 @@ f"{write(large.total, BYTE)} of {write(card['memory_capacity'], BYTE)}"
 # `psi lab run qlora --device cuda --timeout 600 seq_length=512 "model=…" "card=…"`
 #
 # with the names of the model and the card above. The line *peak* then says how much activations, gradients on their way and
-# dequantised matrices came on top. This run was held to the
-# memory of the card above:
+# dequantised matrices came on top. If this machine has a GPU, as much of
+# the model runs there as fits:
+
+# %%
+on_gpu(lab)
+
+# %% [markdown]
+# And this one was held to the memory of the card above:
 
 # %%
 lab.report(kept("qlora-h200"))

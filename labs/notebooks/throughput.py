@@ -24,6 +24,7 @@ if "google.colab" in sys.modules and not importlib.util.find_spec("labs"):
 
 # %%
 from formulary import Claim, formula
+from labs.gpu import on_gpu
 from labs.measurement import kept
 from labs.throughput import LAB as lab
 
@@ -161,8 +162,14 @@ report.explained(my_explanation)
 # `psi lab run throughput --device cuda --nproc 1 --timeout 600 dtype=bfloat16 hidden_size=2048 ffn_size=8192 num_layers=12 num_heads=16
 # num_positions=1024 vocab_size=32000 micro_batch=8 product_size=8192 steps=20`
 #
-# Where the card is one of the book's, a line *matmul peak* holds the measured peak against its datasheet. Such a run, kept with
-# the book:
+# Where the card is one of the book's, a line *matmul peak* holds the measured peak against its datasheet. If this machine
+# has a GPU, this runs there, at a size that fits:
+
+# %%
+on_gpu(lab)
+
+# %% [markdown]
+# Such a run, kept with the book:
 
 # %%
 lab.report(kept("throughput-h200"))
