@@ -290,7 +290,7 @@ guess and judge(len(set(guess) ^ set(leaking)), 0, within=0)
 grown
 
 # %% [markdown]
-# The first one is the leak everybody knows from the internet, and it is none: `backward()` frees what the graph has saved, and
+# The first one is the leak that everybody warns of, and it is none: `backward()` frees what the graph has saved, and
 # the loss that is kept is a single number with an empty graph behind it. The others grow by the same number of bytes in every step:
 
 # %%
@@ -344,6 +344,14 @@ def log(lengths, forgets=False):
 
 logs = {"A": log([4] * 6, forgets=True), "B": log([4, 5, 6, 7, 8, 9]), "C": log([4] * 6)}
 logs
+
+# %% [markdown]
+# **Guess first.** Which letter is the leak? Put it in quotes.
+
+# %%
+guess = None
+
+guess and judge(float("ABC".find(guess)), float("ABC".find("A")), within=0)
 
 # %% [markdown]
 # A is the leak: *allocated* climbs, and reserved follows because it must. B is fragmentation: allocated is where it was,

@@ -244,10 +244,10 @@ off = CHECKPOINT_OVERHEAD(**job, checkpoint_interval=day)
 judge(share_lost(many, read(day), save=56), off, within=0.03)
 
 # %% [markdown]
-# Two hours agree; the day fails, and rightly so. A day is not short against the time between failures, which the derivation
-# assumed: half an interval is what a failure loses *if it comes in that interval*, and with such long ones two may come. One
-# does not need the assumption. Ask how long it takes, on average, to get through one stretch and its checkpoint, starting over
-# after every failure:
+# Two hours agree; the day fails, and on the good side. A failure late in a long interval presupposes that none came before it.
+# So failures come earlier than the middle, on average, and lose less than half; the derivation took the interval to be far
+# shorter than the time between failures, and a day is not. One does not need the assumption. Ask how long it takes, on average,
+# to get through one stretch and its checkpoint, starting over after every failure:
 
 # %%
 SEGMENT_TIME.derivation
@@ -263,8 +263,8 @@ exact = EXACT_OVERHEAD(**job, checkpoint_interval=day)
 judge(share_lost(many, read(day), save=56), exact, within=0.03)
 
 # %% [markdown]
-# The price of exactness is that its optimum has no tidy form. Daly counts
-# the interval from one checkpoint's end to the next, and adds terms of a series; for such jobs Young's root is as good:
+# The price of exactness is that its optimum has no tidy form. Daly counts the interval from one checkpoint's end to the next,
+# and adds terms of a series; for such jobs Young's root is nearly as good:
 
 # %%
 DALY_INTERVAL.derivation
@@ -408,10 +408,9 @@ without
 
 # %% [markdown]
 # Without the model not one of the later losses is right, and without the random state neither, since dropout strikes elsewhere.
-# Without the optimizer the first one still is: its state only matters from the next update on. Such bugs hide behind a curve that
-# looks continuous. Not on the list, since here they depend on the
-# step alone, are the *data*: where in the shuffled stream was the run? A checkpoint without the answer trains on some documents
-# twice and on others never, and no loss will ever tell.
+# Without the optimizer the first one still is: its state only matters from the next update on. Such bugs hide behind a curve
+# that looks continuous. Not on the list, since here they depend on the step alone, are the *data*: where in the shuffled stream
+# was the run? A checkpoint without the answer trains on some documents twice and on others never, and no loss will ever tell.
 #
 # ## Wrong numbers, no error
 #
