@@ -80,6 +80,7 @@ class LineResult:
 WORDS = {
     "right": ("{label}: {stated} is right", "{label}：{stated}，正确"),
     "wrong": ("{label}: {stated} is not right", "{label}：{stated}，不对"),
+    "taken": ("{label}: counts as right", "{label}：按正确计分"),
     "expected": ("expected: {expected}", "应为：{expected}"),
     "far": ("expected: {expected}; yours is {ratio} times that", "应为：{expected}；你的是它的 {ratio} 倍"),
     "say_unit": ("the unit is missing: say {units}", "缺少单位：请写明 {units}"),
@@ -250,7 +251,9 @@ def _compare_number(exercise, part, value):
         return Finding(part.name, Status.RIGHT, 1, words("right", label=part.label, stated=shown), hint=slip)
     if alone and not verdict.mistake and (missing := _missing_unit(stated, [expected.value, *wrong.values()], expected.unit, part.within)):
         return _wrong(exercise, part, words("wrong", label=part.label, stated=f"{stated:.4g}"), slip=missing)
-    return _wrong(exercise, part, words("wrong", label=part.label, stated=shown), known.get(verdict.mistake), slip, verdict.ratio)
+    met = known.get(verdict.mistake)
+    said = words("taken" if met and met.credit == 1 else "wrong", label=part.label, stated=shown)
+    return _wrong(exercise, part, said, met, slip, verdict.ratio)
 
 
 def _amount(part, value, expected):

@@ -58,7 +58,7 @@ guess and judge(STATE.quantity.accept(guess), STATE(num_params="7B"), unit=BYTE,
 # %% [markdown]
 # ## Five items to a parameter
 #
-# Think of a parameter as a lodger who never travels alone. The **weight** itself is what the forward and backward
+# Think of a parameter as a guest who never comes alone. The **weight** itself is what the forward and backward
 # computations read. Backward leaves a **gradient** beside it. Adam keeps two diaries about that gradient: a running **mean** and a
 # running mean of its **square**. And in *mixed precision*, where the computation runs in a 16-bit format (half
 # precision) and the bookkeeping in a 32-bit one (fp32), there is one more companion: a half-precision weight has so few
