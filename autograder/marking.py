@@ -12,7 +12,7 @@ from .answer import Unread
 from .assignment import answer_id, grade_id
 from .exercise import Text
 from .rubric import mark
-from .students import sources
+from .students import MARK_SCHEME, sources
 
 
 @dataclass(frozen=True)
@@ -239,6 +239,13 @@ def outputs(result, points, languages, reveal, see):
 
 def _output(kind, data):
     return {"output_type": kind, "data": data, "metadata": {}}
+
+
+def conceal(notebook):
+    """Take the mark schemes, and the model answers in them, out of a marked notebook that is not yet to tell right answers."""
+    for cell in notebook["cells"]:
+        if _nbgrader(cell).get("task"):
+            cell["source"] = MARK_SCHEME.sub("", cell["source"]).strip()
 
 
 def scaled(result, points):

@@ -1,10 +1,11 @@
-"""Our marking inside stock nbgrader: `configure(c)` in nbgrader_config.py puts these into its two lists of preprocessors.
+"""Our marking inside stock nbgrader: `configure(c)` in nbgrader_config.py puts these into its lists of preprocessors.
 
 Reader takes any file that was handed in, whole or damaged. Restore rebuilds the notebook from the gradebook, so nothing
 that a submission says about itself counts. Mark stands where nbgrader would run the learner's kernel: it reads the
 answers, marks them here, and writes each grade cell's output as nbgrader expects it, so that its own saving, feedback,
 formgrader and export work on. Propose then enters what nbgrader does not know of: points of task cells, proposals for a
-person, and comments. `psi grade` marks by the same functions and needs none of these.
+person, and comments. Conceal keeps mark schemes out of feedback that is made before the deadline. `psi grade` marks by
+the same functions and needs none of these.
 """
 
 import json
@@ -40,6 +41,7 @@ def configure(c, assignments=str(COURSE / "assignments"), bank=str(ROOT / "bank"
         STOCK + "AssignLatePenalties",
         STOCK + "CheckCellMetadata",
     ]
+    c.GenerateFeedback.preprocessors = [f"{__name__}.Conceal", STOCK + "GetGrades", "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor"]
     c.WithBank.assignments, c.WithBank.bank = assignments, bank
 
 
@@ -143,4 +145,13 @@ class Propose(WithBank):
             for name, why in lost.items():
                 gradebook.find_comment(name, *where).auto_comment = why.say()
             gradebook.db.commit()
+        return nb, resources
+
+
+class Conceal(WithBank):
+    """Leave the mark schemes out of feedback that is made before the deadline."""
+
+    def preprocess(self, nb, resources):
+        if not load_assignment(resources["nbgrader"]["assignment"], self.assignments).reveals():
+            marking.conceal(nb)
         return nb, resources

@@ -280,13 +280,13 @@ class _Run:
         """Write the pages whose marks, scores or comments have changed since they were written."""
         rows = self.book.journal()
         standing = self.book.standing({student for student, _ in rows})
-        wanted = {}
+        wanted, reveals = {}, self.marker.assignment.reveals()
         for where, row in rows.items():
-            made_from = digest(row["notebook"], standing[where]) if row["notebook"] and where in standing else ""
+            made_from = digest(row["notebook"], standing[where], reveals) if row["notebook"] and where in standing else ""
             if made_from and (made_from != row["feedback"] or not self._written("feedback", *where).is_file()):
                 wanted[where] = made_from
         written = {}
-        for page, html in self._spread(write_page, (self._page(where, standing[where]) for where in wanted)):
+        for page, html in self._spread(write_page, (self._page(where, standing[where], reveals) for where in wanted)):
             if isinstance(html, pool.Failure):
                 self.tally.faults.setdefault(page.student, f"no feedback: {html}")
                 continue
@@ -297,9 +297,9 @@ class _Run:
         self.tally.pages = len(written)
         self.book.put_feedback(written)
 
-    def _page(self, where, standing):
+    def _page(self, where, standing, reveals):
         text = self._written("autograded", *where).read_text(encoding="utf-8")
-        return Page(*where, text, *(standing[key] for key in ("scores", "comments", "total", "most", "penalty")))
+        return Page(*where, text, *(standing[key] for key in ("scores", "comments", "total", "most", "penalty")), reveals)
 
 
 def _plain(paper):

@@ -231,6 +231,7 @@ class Page:
     total: float
     most: float
     penalty: float
+    reveals: bool
 
 
 def write_page(page):
@@ -238,6 +239,8 @@ def write_page(page):
     from nbformat import from_dict
 
     notebook = from_dict(json.loads(page.notebook))
+    if not page.reveals:
+        marking.conceal(notebook)
     for cell in notebook.cells:
         if about := cell.metadata.get("nbgrader"):
             if about.solution or about.task:
