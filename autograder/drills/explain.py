@@ -67,16 +67,19 @@ def _titled(title, text, languages):
 def _derived(formula, cases, write):
     """Why the formula says what it says here; where it was fitted and not derived, its source."""
     source = [] if formula.derivation else [f"- {formula.source}"]
-    told = (row for case in cases for row in _steps(formula, case, write))
-    return "\n".join([f"{formula.quantity.meaning}:", "", *source, *dict.fromkeys(told)])
+    told = {}
+    for because, expr, name in (step for case in cases for step in _steps(formula, case)):
+        told[because, expr] = name or told.get((because, expr), "")  # the end of one case is on the way to another
+    rows = (f"- {because}{write(name, expr)}" for (because, expr), name in told.items())
+    return "\n".join([f"{formula.quantity.meaning}:", "", *source, *rows])
 
 
-def _steps(formula, case, write):
-    """The reason for each step that changes something in this case, with what it comes to, and at the end the formula."""
+def _steps(formula, case):
+    """(reason, expression, name) of each step that changes something in this case; only the last, which is the formula, has a name."""
     before, name = None, case.quantity.name
     for step in formula.derivation.given(**case.fixed).steps if formula.derivation else ():
         if step.expr != before:
-            yield f"- {step.because}: {write(name if step.expr == case.expr else '', step.expr)}"
+            yield f"{step.because}: ", step.expr, name if step.expr == case.expr else ""
         before = step.expr
     if before != case.expr:
-        yield f"- {write(name, case.expr)}"
+        yield "", case.expr, name

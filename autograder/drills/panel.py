@@ -21,6 +21,7 @@ from .schedule import rating
 from .store import Store
 from .wording import say, span
 
+ALL = ""  # a box shows nothing for None
 BETWEEN = "\n\n"  # paragraphs
 VERDICTS = {1: "wrong", 2: "partly", 3: "right"}
 
@@ -54,7 +55,7 @@ class Panel(widgets.VBox):
     @property
     def wanted(self):
         """What the learner chose to be asked."""
-        picked = {name: (box.value,) if box.value is not None else () for name, box in self.choice.items() if name != "mode"}
+        picked = {name: (box.value,) if box.value != ALL else () for name, box in self.choice.items() if name != "mode"}
         kinds = picked["kind"] or (("calculation",) if self.rapid else ())
         return Wanted(picked["chapter"], kinds, picked["difficulty"])
 
@@ -161,7 +162,7 @@ class Panel(widgets.VBox):
         told = "".join(feedback.html(result, self.languages) for result in results)
         if any(result.points != result.line.points for result in results):
             told += f"<p>→ {escape(self._see().say(self.languages))}</p>"
-        self.told.children = (widgets.HTML(f'<div role="status">{told}</div>'),)
+        self.told.children = (widgets.HTML(f'<div role="status" style="white-space: normal; overflow-wrap: anywhere">{told}</div>'),)
         self._learn(share(results), findings(results))
 
     def _learn(self, got, found):
@@ -169,9 +170,8 @@ class Panel(widgets.VBox):
         self.deck.learn(self.asked, got, found, time.monotonic() - self.started, "rapid" if self.rapid else "practice")
         wait = self.deck.due()[self.asked.exercise.id] - self.deck.clock()
         verdict = f"{self._say(VERDICTS[rating(got)])}; {self._say('again', wait=span(wait))}"
-        self.stand.value = (
-            f'<p role="status"><b>{verdict}</b></p><pre>{escape(chr(10).join(write(statistics(self.deck), self.languages)))}</pre>'
-        )
+        stand = escape("\n".join(write(statistics(self.deck), self.languages)))
+        self.stand.value = f'<p role="status"><b>{verdict}</b></p><pre style="overflow-x: auto">{stand}</pre>'
 
 
 def _row(boxes):
@@ -181,17 +181,17 @@ def _row(boxes):
 
 def _choice(deck, languages, chapter):
     """The boxes that say what to ask, by name."""
-    every = lambda values: [(say("all", languages), None), *((str(value), value) for value in values)]
+    every = lambda values: [(say("all", languages), ALL), *((str(value), value) for value in values)]
     chapters = sorted({header.chapter for header in deck.bank.headers.values()})
     wide = {"width": "auto", "max_width": "100%"}
-    box = lambda name, options, value=None: widgets.Dropdown(
+    box = lambda name, options, value=ALL: widgets.Dropdown(
         options=options, value=value, description=say(name, languages), layout=wide, style={"description_width": "initial"}
     )
-    titles = [(say("all", languages), None), *((f"{number} {feedback.chapters()[number]['title']}", number) for number in chapters)]
+    titles = [(say("all", languages), ALL), *((f"{number} {feedback.chapters()[number]['title']}", number) for number in chapters)]
     modes = [(say(mode, languages), mode) for mode in ("practice", "rapid")]
     return {
         "mode": box("mode", modes, "practice"),
-        "chapter": box("chapter", titles, chapter),
+        "chapter": box("chapter", titles, ALL if chapter is None else chapter),
         "kind": box("kind", every(KINDS)),
         "difficulty": box("difficulty", every(range(1, 6))),
     }

@@ -73,7 +73,10 @@ def write(said, languages=("en",)):
     """The statistics as lines of text."""
     tell = lambda key, **values: say(key, languages, **values)
     yield tell("answered", answers=said["answers"], days=said["days"])
-    yield "".join(right(tell(name), width) for name, width in zip(("chapter", "asked", "known", "due_now", "share"), COLUMNS, strict=True))
+    yield "".join(
+        right(say(name, languages[:1]), width)
+        for name, width in zip(("chapter", "asked", "known", "due_now", "share"), COLUMNS, strict=True)
+    )
     for row in said["chapters"]:
         share = "" if row["share"] is None else f"{row['share']:.0%}"
         cells = (row["chapter"], f"{row['asked']} / {row['exercises']:<2}", row["known"], row["due"], share)

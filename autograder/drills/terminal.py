@@ -69,6 +69,7 @@ class Terminal:
             for number in range(1, count + 1):
                 name = self.deck.next(wanted, but=(*last, *passed))
                 last = (name,)
+                self.write("")
                 self.say("card", number=number, count=count)
                 try:
                     ask(self.deck.ask(name))
@@ -152,6 +153,7 @@ class Terminal:
         for number, row in enumerate(questions, 1):
             if row["answers"] is None and sittings.seconds_left(sitting) > 0:
                 self.deck.store.keep(sitting)
+                self.write("")
                 self.say("left", left=span(sittings.seconds_left(sitting)), number=number, count=len(questions))
                 with _on_the_clock(row):
                     answer(sitting, row)
