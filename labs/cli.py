@@ -75,7 +75,9 @@ def _show(options):
     conditions = chosen.under(options.nproc, **given)
     predictions = chosen.predictions(options.nproc, **given)
     data = {"lab": chosen.name, "conditions": conditions, "predictions": {p.key: p.estimate() for p in predictions}}
-    lines = [f"  {key:<26}{value:>16}   {worked}" for key, value, worked in predictions.rows()]
+    rows = predictions.rows()
+    wide = max((len(key) for key, _, _ in rows), default=0)
+    lines = [f"  {key:<{wide}}{value:>18}   {worked}" for key, value, worked in rows]
     _print(options, data, "\n".join([chosen.title, *(f"  {k} = {v}" for k, v in conditions.items()), "predicted:", *lines]))
     return 0
 

@@ -17,7 +17,7 @@ from formulary.units import PURE
 from .launch import check, launch, require_processes
 from .measurement import Measurement, MeasurementError
 from .picture import stacked_bars
-from .report import Report, exact, key
+from .report import Report, exact, key, ranks_in_short
 
 JOBS = Path(__file__).parent / "jobs"
 LEAST = {"steps": 1}  # of conditions that are numbers; the others may be 0
@@ -104,9 +104,12 @@ class Predictions(tuple):
         return sum(prediction.estimate() for prediction in self)
 
     def rows(self):
-        """(key, value, working) as text, of those that are not zero."""
-        values = [(prediction, prediction.estimate()) for prediction in self]
-        return [(p.key, exact(value, p.estimate.unit), str(p.estimate)) for p, value in values if value]
+        """(key, value, working) as text, of those that are not zero; ranks that are alike share a row."""
+        alike = {}
+        for p in self:
+            if value := p.estimate():
+                alike.setdefault((p.variant, p.part, exact(value, p.estimate.unit), str(p.estimate)), []).append(p.rank)
+        return [(key(variant, ranks_in_short(ranks), part), *worked) for (variant, part, *worked), ranks in alike.items()]
 
     def _repr_markdown_(self):
         return "\n".join(["| prediction | | worked out |", "|---|--:|---|", *(f"| {a} | {b} | `{c}` |" for a, b, c in self.rows())])

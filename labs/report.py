@@ -214,16 +214,18 @@ def _row(alike):
     ratio = "–" if math.isnan(it.verdict.ratio) else f"{it.verdict.ratio:.6g}"
     measured = "not measured" if it.measured is None else exact(it.measured, it.unit)
     figures = (exact(it.predicted, it.unit), measured, ratio, _verdict(it), exact(it.paper, it.unit))
-    return (what, _ranks([x.rank for x in alike]), *figures, changes)
+    return (what, ranks_in_short([x.rank for x in alike]), *figures, changes)
 
 
 def _verdict(line):
     return line.outcome.value if line.outcome else line.why_not or "not judged"
 
 
-def _ranks(ranks):
-    """Consecutive ranks in short: 0–3."""
-    return "" if ranks[0] is None else str(ranks[0]) if len(ranks) == 1 else f"{ranks[0]}–{ranks[-1]}"
+def ranks_in_short(ranks):
+    """Runs of consecutive ranks: 0–3, 6; nothing where there are no ranks."""
+    runs = [list(run) for _, run in groupby(enumerate(ranks), key=lambda place: place[0] - (place[1] or 0))]
+    runs = [[rank for _, rank in run] for run in runs]
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs if run[0] is not None)
 
 
 def exact(value, unit):

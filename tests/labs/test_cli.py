@@ -12,7 +12,7 @@ def test_list_and_show(capsys):
     assert "model_states" in capsys.readouterr().out
     assert psi.main(["lab", "show", "model_states", "--nproc", "4", "variants=fsdp2"]) == 0
     shown = capsys.readouterr().out
-    assert "world_size = 4" in shown and "fsdp2/3/padding" in shown and "zero1/0/weights" not in shown
+    assert "world_size = 4" in shown and "fsdp2/0–2/weights" in shown and "fsdp2/3/padding" in shown and "zero1/0/weights" not in shown
 
 
 def test_run_saves_and_reports(capsys, tmp_path):

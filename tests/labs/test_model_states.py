@@ -9,7 +9,7 @@ from formulary import InputError, Outcome
 from formulary.memory import ZERO_LEDGER
 from labs import load
 from labs.measurement import Measurement, MeasurementError
-from labs.report import Report
+from labs.report import Report, ranks_in_short
 
 MODEL_STATES = load("model_states")
 
@@ -158,3 +158,8 @@ def test_a_file_that_is_no_measurement(tmp_path, text, said):
     file.write_text(text)
     with pytest.raises(MeasurementError, match=said):
         Measurement.load(file)
+
+
+@pytest.mark.parametrize(("ranks", "said"), [([None], ""), ([2], "2"), ([0, 1, 2], "0–2"), ([0, 1, 3, 5, 6], "0–1, 3, 5–6")])
+def test_ranks_in_short(ranks, said):
+    assert ranks_in_short(ranks) == said
