@@ -31,7 +31,7 @@ class Kind:
 
 
 def _of_ranks(unit, ranks):
-    return {ranks: (ranks, ranks)} if ranks and ranks > 1 else {}
+    return {ranks: (f"{ranks:g}", f"{ranks:g}")} if ranks and ranks > 1 else {}
 
 
 def _of_binary(unit, ranks):
