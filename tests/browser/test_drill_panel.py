@@ -35,10 +35,8 @@ def answer(page, exercise, right):
 
 def test_ten_cards_in_jupyterlab_bring_the_wrong_one_back_first(lab, open_page, tmp_path):
     path, order = tmp_path / "drills.sqlite", []
-    lab.write(
-        "drill.ipynb",
-        f"import secrets\nsecrets.token_hex = lambda size: {DRAW!r}\nfrom autograder import drill\ndrill(chapter={CHAPTER}, store={str(path)!r})",
-    )
+    fixed = f"import secrets\nsecrets.token_hex = lambda size: {DRAW!r}"
+    lab.write("drill.ipynb", f"{fixed}\nfrom autograder import drill\ndrill(chapter={CHAPTER}, store={str(path)!r})")
     page = open_page(1200)
     lab.open(page, "drill.ipynb")
     lab.run_all(page)
