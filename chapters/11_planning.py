@@ -168,8 +168,8 @@ PLAN_ACTIVATION.derivation.given(recomputed=1, bytes_per_score=0)
 
 # %% [markdown]
 # And its time has three parts. The first is computation, stretched by what the pipeline idles and, where layers are recomputed
-# ($\rho$ is then one), by a second forward pass. $C_{\mathrm{step}}$ is the work of a step of $B$ sequences, $F$ the peak of each
-# of $n$ cards, and $\eta$ the share of it that kernels reach; $p_{\mathrm{causal}}$ is the share of attention's scores that is
+# ($\rho_{\mathrm{all}}$ is then one), by a second forward pass. $C_{\mathrm{step}}$ is the work of a step of $B$ sequences, $F$ the peak
+# of each of $n$ cards, and $\eta$ the share of it that kernels reach; $p_{\mathrm{causal}}$ is the share of attention's scores that is
 # counted:
 
 # %%

@@ -95,7 +95,7 @@ class Formula:
         self._refuse_shapes(values)
         for names, holds, words in self._relations:
             given = {name: values[name] for name in names}
-            if not np.all(holds(**given)):
+            if not _obeyed(holds, given):
                 raise self._nonsense(words, given)
 
     def _nonsense(self, words, values):
@@ -331,3 +331,11 @@ def define(result=None, expr=None, **details):
         raise ValueError(f"formula {made.name!r} has no source")
     FORMULAS[made.name] = made
     return made
+
+
+def _obeyed(holds, given):
+    """Whether the values obey a relation; where its sides cannot even be worked out, they do not."""
+    try:
+        return np.all(holds(**given))
+    except ArithmeticError:
+        return False

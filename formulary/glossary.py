@@ -389,7 +389,7 @@ passes_per_layer = quantity(
     least=0,
 )
 boundary_bytes = quantity("boundary_bytes", r"S_{\mathrm{act}}", BYTE, "activations between two layers, of one micro-batch", (0, 10**10))
-row_cuts = quantity("row_cuts", r"n_{\mathrm{cut}}", PURE, "row-cut matrices of a layer", (0, 4), integer=True, least=0)
+row_cuts = quantity("row_cuts", r"n_{\mathrm{rows\,cut}}", PURE, "row-cut matrices of a layer", (0, 4), integer=True, least=0)
 column_inputs = quantity(
     "column_inputs",
     r"n_{\mathrm{in}}",
@@ -700,7 +700,7 @@ link_bandwidth = quantity(
 )
 
 # A plan for a cluster
-recomputed = quantity("recomputed", r"\rho", PURE, "1 if every layer is rebuilt in the backward pass", **_SWITCH)
+recomputed = quantity("recomputed", r"\rho_{\mathrm{all}}", PURE, "1 if every layer is rebuilt in the backward pass", **_SWITCH)
 plan_activation_bytes = quantity("plan_activation_bytes", r"A_{\mathrm{plan}}", BYTE, "activations of the first stage's card", (0, 10**12))
 plan_gathered_bytes = quantity(
     "plan_gathered_bytes", r"M_{\mathrm{layer}}", BYTE, "a layer's whole weights and gradients, for a moment", (0, 10**11)

@@ -76,7 +76,7 @@ class Lab:
         """Show notebook `name` on `page` and wait for its kernel."""
         # On a slow machine JupyterLab may ask something first (whether to go on loading, which kernel): nothing else can be
         # clicked until it is told. The answer it offers is taken, and what was asked is printed.
-        page.add_locator_handler(page.locator(".jp-Dialog"), _accept)
+        page.add_locator_handler(page.locator(".jp-Dialog"), _accept, no_wait_after=True)  # one dialog may follow another
         page.goto(self.address(f"lab/tree/{name}") + "&reset", wait_until="domcontentloaded")
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=START_S * 1000)
         page.wait_for_function(f"() => {IDLE}", timeout=START_S * 1000)

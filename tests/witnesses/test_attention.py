@@ -7,7 +7,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 from formulary import formula
-from formulary.attention import ACTIVATION_LEDGER
+from formulary.attention import ACTIVATION_GROUPS, ACTIVATION_LEDGER
 from tests.witnesses.blocks import Block
 from tests.witnesses.saved import SavedTensors
 
@@ -352,3 +352,23 @@ def test_merging_two_parts_of_a_row(split):
     whole = np.exp(scores - scores.max())
     assert formula("merged_row_sum")(**so_far, **block) == pytest.approx(whole.sum(), rel=1e-12)
     assert formula("merged_output")(**so_far, **block, **outputs) == pytest.approx(whole @ values / whole.sum(), rel=1e-9)
+
+
+# what a layer keeps, by group: tensors of 16 bits and masks of a byte, each so many times as wide as the model
+GROUPS = {
+    "norms": [("half", 1)] * 2,
+    "attention": [("half", 1)] * 5,
+    "MLP": [("half", 1), ("half", 4), ("half", 4)],
+    "dropout masks": [("mask", 1)] * 2,
+}
+
+
+@pytest.mark.witness("saved_tensor_bytes")
+@pytest.mark.parametrize("layers", [1, 3])
+def test_activations_by_group(layers):
+    sizes = {"seq_length": 6, "micro_batch": 5, "hidden_size": 7}
+    kinds = {"half": torch.bfloat16, "mask": torch.bool}
+    kept = lambda kind, wide: torch.empty(5, 6, 7 * wide, dtype=kinds[kind]).nbytes
+    for label, tensors in GROUPS.items():
+        counted = sum(kept(*tensor) for _ in range(layers) for tensor in tensors)
+        assert ACTIVATION_GROUPS.parts[label](**sizes, num_layers=layers) == counted
