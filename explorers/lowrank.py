@@ -4,12 +4,12 @@ from formulary import look_up
 from formulary.hardware import GPUS
 from formulary.lowrank import ADAPTED_MEMORY, ADAPTED_SHARE, FROZEN, LORA_PARAMS, LORA_SCALE, RSLORA_SCALE, TARGETS
 from formulary.memory import RECIPE
-from formulary.models import MODEL_PARAMS
 from formulary.shapes import FAMILIES, MODELS
 
 from .control import Choice, Slider
 from .curve import Curve
 from .explorer import Explorer
+from .memory import sizes
 
 _WIDTHS = ("num_layers", "hidden_size", "num_heads", "num_kv_heads", "head_dim", "ffn_size")
 _SWIGLU = FAMILIES["llama"]["mlp_matrices"]
@@ -17,11 +17,7 @@ SMALL_CARD = GPUS["RTX 4090"]["memory_capacity"]
 STORED = {4: "fp32 base", 2: "16-bit base", 1: "8-bit base", 0.5: "4-bit base"}
 
 
-def _sizes(shape):
-    return {"num_params": MODEL_PARAMS(**shape.only(MODEL_PARAMS)), **{name: shape[name] for name in _WIDTHS}}
-
-
-PRESETS = {"model": {title: _sizes(shape) for title, shape in MODELS.items() if shape["mlp_matrices"] == _SWIGLU}, "card": GPUS}
+PRESETS = {"model": {title: sizes(shape, _WIDTHS) for title, shape in MODELS.items() if shape["mlp_matrices"] == _SWIGLU}, "card": GPUS}
 
 
 def adapter_explorer(
@@ -37,14 +33,14 @@ def adapter_explorer(
 
     model: the title of a shape that the sliders start from.
     """
-    sizes = PRESETS["model"][model]
+    start = PRESETS["model"][model]
     controls = [
         Slider("lora_rank", lora_rank, "rank", scale="doubling"),
         Choice(TARGETS, targets, "adapted"),
         Choice(FROZEN, frozen, "frozen model"),
         Choice(RECIPE, recipe, "adapters' training"),
-        Slider("num_params", sizes["num_params"], "parameters"),
-        *(Slider(name, sizes[name], span=look_up(name).span) for name in _WIDTHS),
+        Slider("num_params", start["num_params"], "parameters"),
+        *(Slider(name, start[name], span=look_up(name).span) for name in _WIDTHS),
         Slider("memory_capacity", memory_capacity, "memory of a card"),
     ]
     what = "frozen model and adapters' states"

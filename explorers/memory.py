@@ -14,8 +14,15 @@ from .stacked_bar import StackedBar
 WHAT = "model states of one card"
 STAGES = {stage: f"ZeRO-{stage}" if stage else "no ZeRO" for stage in look_up("stage").choices}
 CARD = GPUS["A100 80GB"]["memory_capacity"]
+
+
+def sizes(shape, names=()):
+    """How many parameters a model has, and those figures of its shape that `names` asks for."""
+    return {"num_params": MODEL_PARAMS(**shape.only(MODEL_PARAMS)), **{name: shape[name] for name in names}}
+
+
 PRESETS = {
-    "model": {title: {"num_params": MODEL_PARAMS(**shape.only(MODEL_PARAMS))} for title, shape in MODELS.items()},
+    "model": {title: sizes(shape) for title, shape in MODELS.items()},
     "card": GPUS,
 }
 SHARDED = {0: "0 · nothing is sharded", 1: "1 · optimizer states", 2: "2 · and gradients", 3: "3 · and weights"}

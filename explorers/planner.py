@@ -1,22 +1,18 @@
 """The planner: a model, a cluster and a batch, and every way to bring them together."""
 
 from formulary.hardware import GPUS, NETWORKS
-from formulary.models import MODEL_PARAMS
 from formulary.planner import USUAL
 from formulary.shapes import MODELS
 
 from .control import Slider
 from .explorer import Explorer
+from .memory import sizes
 from .ranking import Ranking
 
 _SHAPE = ("num_layers", "hidden_size", "num_heads", "head_dim", "vocab_size")
 
 
-def _sizes(shape):
-    return {"num_params": MODEL_PARAMS(**shape.only(MODEL_PARAMS)), **{name: shape[name] for name in _SHAPE}}
-
-
-SIZES = {title: _sizes(shape) for title, shape in MODELS.items()}
+SIZES = {title: sizes(shape, _SHAPE) for title, shape in MODELS.items()}
 PRESETS = {"model": SIZES, "card": GPUS, "network": NETWORKS}
 LARGEST_SEARCH = 1024  # cards; beyond that a slider would wait for the plans
 

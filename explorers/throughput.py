@@ -3,19 +3,19 @@
 from formulary import look_up
 from formulary.compute import HFU_WITH_SCORES, MFU_OF_PARAMETERS, MFU_WITH_SCORES, TRAINING_TIME_AT_RATE
 from formulary.hardware import GPUS
-from formulary.models import MODEL_PARAMS
 from formulary.scaling import EXPOSED_EFFICIENCY
 from formulary.shapes import MODELS
 
 from .control import Slider
 from .curve import Curve
 from .explorer import Explorer
+from .memory import sizes
 
 LLAMA = {"num_params": "65.2B", **MODELS["LLaMA 65B"]}
 CARD = GPUS["A100 80GB"]["peak_flop_per_s"]
 LENGTH = MODELS["GPT-3"]["num_positions"]
 PRESETS = {
-    "model": {title: {"num_params": MODEL_PARAMS(**shape.only(MODEL_PARAMS)), **shape} for title, shape in MODELS.items()},
+    "model": {title: sizes(shape, shape) for title, shape in MODELS.items()},
     "card": GPUS,
 }
 PER_CARD = look_up("one_gpu_tokens_per_s").span

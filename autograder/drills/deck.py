@@ -45,6 +45,11 @@ class Asked:
         """The parts that ask for a number."""
         return [part for part in self.exercise.parts if part.type == "number"]
 
+    @property
+    def drawn_number(self):
+        """The one of them that this draw asks to estimate, or None if there is none."""
+        return self.numbers[int(self.draw, 16) % len(self.numbers)] if self.numbers else None
+
 
 def exercise_of(card):
     """The exercise that a card brings back."""

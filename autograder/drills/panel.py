@@ -17,13 +17,12 @@ from .deck import RAPID_SECONDS, RAPID_WITHIN, Deck, Wanted, estimate, findings,
 from .explain import explained
 from .progress import statistics, write
 from .proposal import marked
-from .schedule import rating
+from .schedule import VERDICTS, rating
 from .store import Store
 from .wording import say, span
 
 ALL = ""  # a box shows nothing for None
 BETWEEN = "\n\n"  # paragraphs
-VERDICTS = {1: "wrong", 2: "partly", 3: "right"}
 
 
 def drill(lang="en", store=None, chapter=None):
@@ -90,7 +89,7 @@ class Panel(widgets.VBox):
         return f"{self.asked.exercise.question.say(self.languages, join=BETWEEN)}\n\n{self._say('only')} {limits}"
 
     def _rapid_parts(self):
-        return [self.asked.numbers[int(self.asked.draw, 16) % len(self.asked.numbers)]]
+        return [self.asked.drawn_number]
 
     def _enable(self, *names):
         for name in ("check", "hint", "show"):

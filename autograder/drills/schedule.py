@@ -9,6 +9,8 @@ SCHEDULER = Scheduler(enable_fuzzing=False)
 
 # the least share of the points, and the rating it earns
 RATINGS = ((0.999, Rating.Good), (0.5, Rating.Hard), (0.0, Rating.Again))
+# what a rating is called
+VERDICTS = {1: "wrong", 2: "partly", 3: "right"}
 
 
 def rating(share):

@@ -12,12 +12,11 @@ from .deck import RAPID_SECONDS, RAPID_WITHIN, estimate, findings, self_marked, 
 from .explain import explained, plain
 from .folding import folded, lines
 from .proposal import marked
-from .schedule import rating
+from .schedule import VERDICTS, rating
 from .wording import say, span
 
 COMMANDS = (":hint", ":show", ":skip", ":quit")
 IN_SITTING = (":skip", ":quit")
-VERDICTS = {1: "wrong", 2: "partly", 3: "right"}
 
 
 class Quit(Exception):
@@ -93,7 +92,7 @@ class Terminal:
         self._learn(asked, share(results), findings(results), time.monotonic() - started, "practice", shown=not answers)
 
     def _estimate(self, asked):
-        part = asked.numbers[int(asked.draw, 16) % len(asked.numbers)] if asked.numbers else None
+        part = asked.drawn_number
         if part is None:
             raise Skip
         text = asked.exercise.question.say(self.languages, join="\n\n")  # without the options, which are for other parts
