@@ -10,12 +10,13 @@ from pathlib import Path
 from formulary import InputError
 
 from . import students
-from .assignment import COURSE, assignments, heading, load_assignment, question, write_source
+from .assignment import COURSE, assignments, heading, load_assignment, question
 from .bank import ROOT, Bank, BankError
 from .exercise import LANGUAGES
 from .lint import lint
 from .sample import write_class
 from .solutions import write_solutions
+from .source import write_release, write_source
 
 
 def main(argv):
@@ -135,7 +136,7 @@ def _variant(options):
     if assignment.variants != "per_student":
         raise InputError(f"{assignment.id} asks everyone the same; `variants: per_student` in its YAML gives each their own numbers")
     own = students.bank_for(bank, options.student, assignment, options.course)
-    written = str(students.write_release(assignment, own, options.student, options.course)) if options.hand_out else None
+    written = str(write_release(assignment, own, options.student, options.course)) if options.hand_out else None
     return 0, {"student": options.student, "notebook": written, "exercises": list(students.numbers(assignment, own))}
 
 

@@ -4,6 +4,7 @@ It needs neither nbgrader nor a gradebook: what was handed out comes as plain da
 """
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -12,7 +13,6 @@ from .answer import Unread
 from .assignment import answer_id, grade_id
 from .exercise import Text
 from .rubric import mark
-from .students import MARK_SCHEME, sources
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ def personal(paper, assignment, bank):
     """The paper with one student's own numbers, where the assignment gives each their own."""
     if assignment.variants != "per_student":
         return paper
+    from .source import sources  # here, since it brings nbformat, which most classes are marked without
+
     own = sources(assignment, bank)
     cells = (Original(**(vars(cell) | {"source": own.get(cell.name, cell.source)})) for cell in paper.cells)
     return Paper(paper.name, tuple(cells), paper.kernel)
@@ -239,6 +241,9 @@ def outputs(result, points, languages, reveal, see):
 
 def _output(kind, data):
     return {"output_type": kind, "data": data, "metadata": {}}
+
+
+MARK_SCHEME = re.compile(r"<!-- BEGIN MARK SCHEME -->.*?<!-- END MARK SCHEME -->", re.DOTALL)
 
 
 def conceal(notebook):

@@ -7,14 +7,9 @@ questions, mark schemes and keys are worked out again for that student.
 """
 
 import hashlib
-import re
 from collections.abc import Mapping
 
-import nbformat
-
-from formulary import InputError
-
-from .assignment import build, solution
+from .assignment import solution
 
 SECRET = "variant_secret.txt"
 
@@ -60,27 +55,3 @@ def numbers(assignment, bank):
         if exercise.ranges:
             key = {part: answer for part, answer in solution(exercise, "en").items() if exercise.part(part).type != "reason"}
             yield {"exercise": name, "given": dict(exercise.given), "key": key}
-
-
-def write_release(assignment, bank, student, course):
-    """Write the notebook to hand to one student, made from the release that nbgrader made; returns its path."""
-    released = course / "release" / assignment.id / f"{assignment.id}.ipynb"
-    if not released.exists():
-        raise InputError(f"{released} does not exist: `psi course build` makes it")
-    notebook, own = nbformat.read(released, as_version=4), sources(assignment, bank)
-    for cell in notebook.cells:
-        cell.source = MARK_SCHEME.sub("", own[cell.metadata.nbgrader.grade_id]).strip()
-    path = course / "release_students" / student / assignment.id / released.name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(notebook, path)
-    return path
-
-
-MARK_SCHEME = re.compile(r"<!-- BEGIN MARK SCHEME -->.*?<!-- END MARK SCHEME -->", re.DOTALL)
-
-
-def sources(assignment, bank):
-    """{grade id: source} of the assignment's cells with the numbers of this bank, without solutions."""
-    return {
-        cell.metadata.nbgrader.grade_id: cell.source.partition("### BEGIN SOLUTION")[0].strip() for cell in build(assignment, bank).cells
-    }

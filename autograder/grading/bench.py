@@ -25,8 +25,9 @@ import nbformat
 import yaml
 
 from .. import marking
-from ..assignment import COURSE, answer_id, as_written, build, load_assignment
+from ..assignment import COURSE, answer_id, as_written, load_assignment
 from ..bank import ROOT, Bank
+from ..source import build
 from . import run
 
 CONFIG = """from autograder.nbgrader_plugin import configure

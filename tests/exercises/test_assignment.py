@@ -6,9 +6,10 @@ import nbformat
 import pytest
 from nbgrader.nbgraderformat import MetadataValidator
 
-from autograder.assignment import Assignment, answer_id, assignments, build, grade_id, load_assignment, solution, write_source
+from autograder.assignment import Assignment, answer_id, assignments, grade_id, load_assignment, solution
 from autograder.bank import Bank, BankError
 from autograder.cells import read_cell
+from autograder.source import build, write_source
 from formulary import InputError
 
 BANK = Bank()

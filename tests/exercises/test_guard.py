@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograder.assignment import GUARD
+from autograder.source import GUARD
 
 
 def test_running_it_as_a_learner_does_nothing(monkeypatch):

@@ -9,11 +9,12 @@ import pytest
 
 import psi
 from autograder import feedback
-from autograder.assignment import COURSE, Assignment, build, solution
+from autograder.assignment import COURSE, Assignment, solution
 from autograder.bank import Bank
 from autograder.rubric import mark
 from autograder.solutions import document
-from autograder.students import StudentBank, bank_for, numbers, secret, seed, sources
+from autograder.source import build, sources
+from autograder.students import StudentBank, bank_for, numbers, secret, seed
 
 BANK = Bank()
 NAMES = ("E002-Q07", "E002-Q08", "E000-SA01", "E004-Q02")

@@ -3,9 +3,10 @@
 import json
 
 from autograder import marking
-from autograder.assignment import answer_id, build, load_assignment, solution
+from autograder.assignment import answer_id, load_assignment, solution
 from autograder.bank import Bank
 from autograder.sample import flawed
+from autograder.source import build
 
 BANK = Bank()
 ASSIGNMENT = load_assignment("ps01_memory")

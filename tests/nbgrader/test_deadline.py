@@ -12,10 +12,11 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 from traitlets.utils.importstring import import_item
 
-from autograder.assignment import build, load_assignment
+from autograder.assignment import load_assignment
 from autograder.bank import Bank
 from autograder.grading.work import Page, write_page
 from autograder.nbgrader_plugin import configure
+from autograder.source import build
 from tests.nbgrader.course import COURSE, PS
 
 BANK = Bank()
