@@ -46,6 +46,11 @@ class Text(Strict):
     def map(self, change):
         return Text(**{language: change(getattr(self, language)) for language in LANGUAGES})
 
+    def format(self, **values):
+        """The words with their blanks filled; values may be a Text each."""
+        pick = lambda language: {name: getattr(v, language) if isinstance(v, Text) else v for name, v in values.items()}
+        return Text(**{language: getattr(self, language).format(**pick(language)) for language in LANGUAGES})
+
 
 class FormulaCall(Strict):
     """A formula of the formulary, under conventions, turned round (`solve_for`) or at a limit, at the exercise's given values and these.

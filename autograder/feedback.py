@@ -67,14 +67,12 @@ NOT_YET = " (contents.md)"  # where a chapter that is not written yet is listed
 
 def chapter(number, book="", section=""):
     """Where an exercise's subject is explained: chapter and section, and their address where the `book` has one; None for no chapter."""
-    row = chapters().get(number)
-    if row is None:
+    if number not in chapters():
         return None
     source = next(CHAPTERS.glob(f"{number:02d}_*.ipynb"), None)
     where = _address(book, source, section) if book and source else f" (chapters/{source.name})" if source else NOT_YET
-    part = SECTION.map(lambda words: words.format(section=section)) if section and source else None
-    said = {"number": number, "title": row["title"], "where": where}
-    return Text(**{lang: getattr(SEE, lang).format(section=getattr(part, lang) if part else "", **said) for lang in LANGUAGES})
+    part = SECTION.format(section=section) if section and source else ""
+    return SEE.format(number=number, title=title(number), section=part, where=where)
 
 
 def _address(book, source, section):
@@ -86,6 +84,11 @@ def headings(number):
     """The headings of a chapter's source, or None where it is not written yet."""
     source = next(CHAPTERS.glob(f"{number:02d}_*.py"), None)
     return source and re.findall(r"^# #{2,} (.+)$", source.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def title(number):
+    """The title of a chapter. Its headings have only English, which the notebook has."""
+    return Text(en=chapters()[number]["title"], zh=chapters()[number]["zh"])
 
 
 @cache

@@ -71,8 +71,8 @@ def _place(exercise, path):
     if path.parent.name != f"{exercise.chapter:02d}":
         yield ("chapter",), f"chapter {exercise.chapter} belongs into the folder {exercise.chapter:02d}"
     found = headings(exercise.chapter)
-    if exercise.section and found is not None and exercise.section not in found:
-        yield ("section",), f"chapter {exercise.chapter} has no heading {exercise.section!r}{nearest(exercise.section, found)}"
+    if found is not None and exercise.section not in found:
+        yield ("section",), f"no heading {exercise.section!r} in chapter {exercise.chapter}{nearest(exercise.section, found)}"
 
 
 LITERAL = re.compile(r"(?<![\w.])\d[\d_.]*(?:[eE][+-]?\d+)?")

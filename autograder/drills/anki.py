@@ -6,8 +6,8 @@ import re
 import genanki
 from markdown_it import MarkdownIt
 
+from .. import feedback
 from ..assignment import heading, question
-from ..feedback import chapters
 from .explain import explained, latex
 
 BOOK = "Sixteen Psi"
@@ -21,14 +21,14 @@ def write_package(bank, languages, path):
     decks = {}
     for exercise in bank.values():
         number = exercise.chapter
-        deck = decks.setdefault(number, genanki.Deck(_number("deck", languages, number), _title(number)))
+        deck = decks.setdefault(number, genanki.Deck(_number("deck", languages, number), _title(number, languages)))
         deck.add_note(_note(exercise, languages))
     genanki.Package([decks[number] for number in sorted(decks)]).write_to_file(str(path))
     return sum(len(deck.notes) for deck in decks.values())
 
 
-def _title(number):
-    return f"{BOOK}::{number:02d} {chapters()[number]['title']}"
+def _title(number, languages):
+    return f"{BOOK}::{number:02d} {feedback.title(number).say(languages)}"
 
 
 def _note(exercise, languages):

@@ -9,7 +9,8 @@ from ..exercise import FormulaCall, Text
 WORDS = {
     "answers": Text(en="Right answers", zh="正确答案"),
     "solution": Text(en="Solution", zh="解答"),
-    "derivation": Text(en="Where the formulas come from", zh="公式的推导"),
+    "derivation": Text(en="Where the formulas come from", zh="公式的推导（英文）"),
+    "used": Text(en="Formulas used", zh="用到的公式（推导只有英文，语言选 both 时显示）"),
 }
 
 
@@ -55,13 +56,24 @@ def explained(exercise, languages, write=set_):
     """All of it as markdown, the formulas as `write` has them."""
     rows = [f"- {label}: {told}" for label, told in answers(exercise, languages)]
     blocks = [_titled("answers", "\n".join(rows), languages), _titled("solution", exercise.solution.say(languages, join="\n\n"), languages)]
-    if steps := [_derived(it, cases, write) for it, cases in formulas(exercise).items()]:
-        blocks.append(_titled("derivation", "\n\n".join(steps), languages))
+    if used := formulas(exercise):
+        blocks.append(_where_from(used, write, languages) if "en" in languages else _used(used, write, languages))
     return "\n\n".join(blocks)
 
 
 def _titled(title, text, languages):
     return f"**{WORDS[title].say(languages)}**\n\n{text}"
+
+
+def _used(formulas, write, languages):
+    """What each formula says here."""
+    rows = dict.fromkeys(f"- {write(case.quantity.name, case.expr)}" for cases in formulas.values() for case in cases)
+    return _titled("used", "\n".join(rows), languages)
+
+
+def _where_from(formulas, write, languages):
+    """What each formula says here, and why; the steps have only English words."""
+    return _titled("derivation", "\n\n".join(_derived(it, cases, write) for it, cases in formulas.items()), languages)
 
 
 def _derived(formula, cases, write):

@@ -186,7 +186,7 @@ def _choice(deck, languages, chapter):
     box = lambda name, options, value=ALL: widgets.Dropdown(
         options=options, value=value, description=say(name, languages), layout=wide, style={"description_width": "initial"}
     )
-    titles = [(say("all", languages), ALL), *((f"{number} {feedback.chapters()[number]['title']}", number) for number in chapters)]
+    titles = [(say("all", languages), ALL), *((f"{number} {feedback.title(number).say(languages)}", number) for number in chapters)]
     modes = [(say(mode, languages), mode) for mode in ("practice", "rapid")]
     return {
         "mode": box("mode", modes, "practice"),

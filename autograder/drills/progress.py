@@ -2,8 +2,8 @@
 
 import time
 
+from .. import feedback
 from ..exercise import Text
-from ..feedback import chapters as contents
 from .deck import exercise_of
 from .folding import right
 from .wording import say
@@ -81,7 +81,7 @@ def write(said, languages=("en",)):
         share = "" if row["share"] is None else f"{row['share']:.0%}"
         cells = (row["chapter"], f"{row['asked']} / {row['exercises']:<2}", row["known"], row["due"], share)
         numbers = "".join(right(str(cell), width) for cell, width in zip(cells, COLUMNS, strict=True))
-        yield f"{numbers}   {contents()[row['chapter']]['title']}"
+        yield f"{numbers}   {feedback.title(row['chapter']).say(languages)}"
     yield from (tell("met", **row | {"hint": Text(**row["hint"])}) for row in said["misconceptions"])
     for row in said["sittings"]:
         yield tell(f"{row['kind']}_taken", **row) + tell("result" if row["finished"] else "unfinished", **row)

@@ -6,7 +6,7 @@ WORDS = {
     "commands": Text(
         en="Answer at the prompt; an empty line ends a text. At any prompt: :hint gives a hint, :show tells the solution and how its "
         "formulas are derived, :skip goes to another question, :quit leaves; what you answered is kept.",
-        zh="在提示符后作答；文字答案以空行结束。任何时候都可输入：:hint 看提示，:show 看解答和公式推导，"
+        zh="在提示符后作答；文字答案以空行结束。任何时候都可输入：:hint 看提示，:show 看解答和用到的公式，"
         ":skip 换一题，:quit 退出；已答的都会保存。",
     ),
     "due": Text(en="{due} due, {new} never asked", zh="到期 {due} 题，未做过 {new} 题"),
@@ -71,7 +71,7 @@ WORDS = {
     "check": Text(en="Check", zh="检查"),
     "next": Text(en="Next", zh="下一题"),
     "hint": Text(en="Hint", zh="提示"),
-    "show": Text(en="Show the derivation", zh="看推导"),
+    "show": Text(en="Show the derivation", zh="看解答"),
     "keep": Text(en="Keep my marks", zh="保存我的评分"),
     "chapter": Text(en="Chapter", zh="章"),
     "kind": Text(en="Kind", zh="题型"),
@@ -86,8 +86,7 @@ WORDS = {
 
 def say(key, languages, **values):
     """A sentence of the table in these languages; values may be a Text each."""
-    pick = lambda language: {name: getattr(v, language) if isinstance(v, Text) else v for name, v in values.items()}
-    return Text(**{language: getattr(WORDS[key], language).format(**pick(language)) for language in ("en", "zh")}).say(languages)
+    return WORDS[key].format(**values).say(languages)
 
 
 # the longest span that is told in a unit, in seconds, the unit's own seconds, and its names

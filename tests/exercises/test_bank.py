@@ -114,6 +114,7 @@ BREACHES = [
     ),
     ("a wrong key", "E004-Q02", "answer: [C]", "answer: [D]", "not both_gradients"),
     ("a file in the wrong folder", "E004-Q02", "chapter: 1\n", "chapter: 2\n", "belongs into the folder 02"),
+    ("no section", "E004-Q02", "section: 'One word, many ledgers'\n", "", "no heading '' in chapter 1"),
     ("a section that the chapter lacks", "E004-Q02", "section: 'One word,", "section: 'Two words,", "no heading 'Two words, many ledgers'"),
     ("a reason without a rubric", "E000-TF01", "  - name: reason\n    points", "  - name: why\n    points", "E000-TF01 has no line 'why'"),
     ("an id that is not the file's", "E004-Q02", "id: E004-Q02", "id: E004-Q03", "E004-Q03 is in a file called"),

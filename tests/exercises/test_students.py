@@ -1,6 +1,7 @@
 """Each student's own numbers: drawn again by whoever marks, different between students, and nothing of the key in what is handed out."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -113,6 +114,13 @@ def test_feedback_says_where_to_read_it_up_where_points_are_missing():
     section = feedback.chapter(1, "https://book.example", "One word, many ledgers")
     assert "“One word, many ledgers”" in section.zh and section.en.endswith("/01_memory.html#one-word-many-ledgers")
     assert feedback.chapter(99) is None
+
+
+@pytest.mark.parametrize("number", feedback.chapters())
+def test_chapters_have_a_title_in_each_language(number):
+    title, see = feedback.title(number), feedback.chapter(number)
+    assert re.search("[\u4e00-\u9fff]", title.zh) and not re.search("[\u4e00-\u9fff]", title.en)
+    assert f"“{title.zh}”" in see.zh and f"“{title.en}”" in see.en
 
 
 def test_the_solutions_hold_what_a_marker_needs():

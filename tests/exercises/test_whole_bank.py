@@ -1,7 +1,12 @@
 """The whole bank from every side: perfect, blank, each mistake, strange answers; and assignments that hold it."""
 
+import re
+from functools import cache
+
+import nbformat
 import pytest
 
+from autograder import feedback
 from autograder.answer import amount
 from autograder.assignment import as_written, assignments, load_assignment, solution
 from autograder.bank import Bank
@@ -46,6 +51,18 @@ def test_a_blank_paper_scores_nothing_and_bothers_nobody():
 def test_every_exercise_is_asked_somewhere():
     asked = [name for assignment in SETS.values() for name in assignment.exercises]
     assert set(BANK) == set(asked)
+
+
+def test_every_exercise_points_to_a_heading_of_its_chapters_notebook():
+    missing = {name: exercise.section for name, exercise in BANK.items() if exercise.section not in notebook_headings(exercise.chapter)}
+    assert missing == {}
+
+
+@cache
+def notebook_headings(chapter):
+    (path,) = feedback.CHAPTERS.glob(f"{chapter:02d}_*.ipynb")
+    cells = nbformat.read(path, as_version=4).cells
+    return re.findall(r"^#{2,} (.+)$", "\n".join(cell.source for cell in cells if cell.cell_type == "markdown"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", BANK)
