@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from playwright.sync_api import sync_playwright
 
 from tools import machine
@@ -15,8 +16,11 @@ BROWSER_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-netw
 OFFLINE = Path(__file__).parent / "offline"
 
 # how long a call takes on a busy machine says nothing about what it returns
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
+UNHURRIED = settings(settings.get_profile("default"), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# by default each test draws the same examples every time; new ones are drawn with --hypothesis-profile search
+settings.register_profile("same", UNHURRIED, derandomize=True)
+settings.register_profile("search", UNHURRIED, max_examples=2000)
+settings.load_profile("same")
 
 
 # folders whose files share what is slow to make: a graded course, a JupyterLab server
@@ -32,6 +36,15 @@ def pytest_collection_modifyitems(items):
 
 def _group(path):
     return path.parent.name if path.parent.name in TOGETHER else str(path.relative_to(Path(__file__).parent))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def same_examples():
+    """Hypothesis also draws numbers that stand in the modules loaded so far, and which these are depends on the tests before."""
+    with pytest.MonkeyPatch.context() as patch:
+        if settings.default.derandomize:
+            patch.setattr(providers, "_get_local_constants", providers.Constants)
+        yield
 
 
 @pytest.fixture(scope="session")
