@@ -20,7 +20,7 @@ study: $(READY) $(HANDED_OUT) ## open JupyterLab at the contents page
 
 test: $(READY) ## run every test
 	$(BIN)/python -m tools.machine
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup
+	$(BIN)/python -m pytest -n auto --maxprocesses 4
 
 check: $(READY) ## lint, format, layers, stray numbers, spelling, built files
 	$(BIN)/ruff check .

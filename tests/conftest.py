@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from playwright.sync_api import sync_playwright
+from xdist.scheduler import LoadScopeScheduling
 
 from tools import machine
 
@@ -27,15 +28,17 @@ settings.load_profile("same")
 TOGETHER = ("nbgrader", "browser")
 
 
-def pytest_collection_modifyitems(items):
+class Together(LoadScopeScheduling):
     """Tests of a file, or of a folder that shares something, run in one process; lessons, each a kernel of its own, anywhere."""
-    for item in items:
-        if "lesson_runs" not in item.name:
-            item.add_marker(pytest.mark.xdist_group(_group(item.path)))
+
+    def _split_scope(self, nodeid):
+        path = Path(nodeid.partition("::")[0])
+        return nodeid if "lesson_runs" in nodeid else path.parent.name if path.parent.name in TOGETHER else str(path)
 
 
-def _group(path):
-    return path.parent.name if path.parent.name in TOGETHER else str(path.relative_to(Path(__file__).parent))
+def pytest_xdist_make_scheduler(config, log):
+    # not --dist loadgroup, whose groups are lost on pytest 9.2 (pytest-xdist 3.8)
+    return Together(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)
