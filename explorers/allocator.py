@@ -148,6 +148,7 @@ def allocator_explorer(script="changing", segments="fixed_segments", event=4):
         rows=MOST_ROWS,
         columns=COLUMNS,
         legend=LEGEND,
+        cells="pages",
         what=f"of {CARD} pages are held and in no tensor",
         frames=[[[_frame(*state, COLUMNS) for state in run] for run in script] for script in RUNS],
         by=("script_shown", "expandable", "event"),

@@ -41,6 +41,7 @@ def bits_explorer(number=0.1):
         rows=len(TITLES),
         columns=BIGGEST,
         legend=("sign", "exponent", "mantissa"),
+        cells="bits",
         what="as it is stored; the numbers at the right are the nearest that the format has",
         cell=sp.Piecewise(*kinds),
         mark=_bit,

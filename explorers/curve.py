@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulary import Formula
-from formulary.amounts import spoken, write
+from formulary.amounts import in_one_unit, spoken
 
 from .control import Slider
 from .palette import PALETTE
@@ -18,7 +18,7 @@ class Curve:
     """Formulas (label to Formula, of one unit) over the stops of slider `sweep`.
 
     across, labels: one curve for each value of that quantity (value to label) instead of one for each formula.
-    limit: the quantity the curves should stay under. log: whether the axes are logarithmic, (x, y).
+    limit: the quantity the curves should stay under, which limit_label names. log: whether the axes are logarithmic, (x, y).
     scale: the unit that values are told in, such as %, where it is not the one that fits them best.
     marks: label to the Formula of a notable value of the swept quantity, such as an optimum or a crossing, shown on the chosen curve.
     """
@@ -95,22 +95,28 @@ class Curve:
     def sentence(self, scene):
         """The chosen curve at the marker, in words."""
         main = next(one for one in scene["series"] if one["chosen"])
-        limit, at = scene["limit"], f"{self.sweep.title}: {spoken(scene['here'], self.sweep.quantity.unit)}"
-        fits = "" if limit is None else f", {'within' if main['value'] <= limit else 'over'} {self._write(limit)}"
-        marks = "".join(f" {mark['label']}: {self._spoken(mark['at'])}." for mark in scene["marks"])
-        return f"{at}. {main['label']}: {self.what} {self._write(main['value'])}{fits}.{marks}"
+        marks = "".join(f" {self._marked(mark)}." for mark in scene["marks"])
+        return f"{self._at(scene['here'])}. {main['label']}: {self.what} {self._write(main['value'])}{self._fits(main, scene)}.{marks}"
+
+    def _fits(self, main, scene):
+        if scene["limit"] is None:
+            return ""
+        return f", {'within' if main['value'] <= scene['limit'] else 'over'} {self._write(scene['limit'])} ({self.limit_label})"
 
     def _write(self, value):
-        return write(value, self.unit, scale=self.scale)
+        return spoken(value, self.unit, scale=self.scale)
 
-    def _spoken(self, value):
-        return spoken(value, self.sweep.quantity.unit)
+    def _at(self, place):
+        return f"{self.sweep.title}: {spoken(place, self.sweep.quantity.unit)}"
+
+    def _marked(self, mark):
+        return f"{mark['label']} ({self._at(mark['at'])})"
 
     def table(self, scene):
-        """(head, rows): each curve at the marker."""
-        head = ["curve", f"{self.sweep.title}: {spoken(scene['here'], self.sweep.quantity.unit)}"]
-        marks = [[f"{mark['label']}, at {self._spoken(mark['at'])}", self._write(mark["value"])] for mark in scene["marks"]]
-        return head, [*([one["label"], self._write(one["value"])] for one in scene["series"]), *marks]
+        """(head, rows): each curve at the marker, then the notable places."""
+        names = [*(one["label"] for one in scene["series"]), *map(self._marked, scene["marks"])]
+        values = in_one_unit([one["value"] for one in (*scene["series"], *scene["marks"])], self.unit, scale=self.scale)
+        return [self.what, self._at(scene["here"])], [list(row) for row in zip(names, values, strict=True)]
 
     def draw(self, axes, scene):
         """The curves on matplotlib `axes`."""
@@ -120,7 +126,7 @@ class Curve:
             axes.plot([scene["here"]], [one["value"]], "o", color=colour, markersize=7 if one["chosen"] else 5)
         axes.axvline(scene["here"], color="0.6", linewidth=1, zorder=0)
         for mark in scene["marks"]:
-            axes.plot([mark["at"]], [mark["value"]], "D", color="black", label=f"{mark['label']}, {self._spoken(mark['at'])}")
+            axes.plot([mark["at"]], [mark["value"]], "D", color="black", label=self._marked(mark))
         if scene["limit"] is not None:
             label = f"{self.limit_label} {self._write(scene['limit'])}"
             axes.axhline(scene["limit"], color="black", linestyle="--", linewidth=1, label=label)
@@ -130,7 +136,7 @@ class Curve:
         log_x, log_y = ("log" if log else "linear" for log in self.log)
         axes.set(xscale=log_x, yscale=log_y, xlabel=self.sweep.title, ylabel=self.what)
         axes.xaxis.set_major_formatter(lambda value, _: spoken(value, self.sweep.quantity.unit))
-        axes.yaxis.set_major_formatter(lambda value, _: self._write(value) if self.scale else spoken(value, self.unit))
+        axes.yaxis.set_major_formatter(lambda value, _: self._write(value))
         axes.minorticks_off()
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1))

@@ -93,7 +93,9 @@ def batch_explorer(micro_batch=1, accumulation_steps=16, num_gpus=64, tensor_par
         Slider("num_stages", num_stages, "pipeline stages", scale="doubling"),
         Slider("global_batch", global_batch, "batch wanted", scale="doubling"),
     ]
-    view = Curve({"sequences": CLUSTER_BATCH}, gpus, "sequences per step", limit="global_batch", limit_label="wanted", log=(True, True))
+    view = Curve(
+        {"sequences": CLUSTER_BATCH}, gpus, "sequences per step", limit="global_batch", limit_label="sequences wanted", log=(True, True)
+    )
     subject = [CLUSTER_BATCH, DATA_PARALLEL_RANKS]
     fixed = {"context_parallel": 1}
     return Explorer(subject, controls, view, title="What makes a batch", fixed=fixed, made_by="explorers.batch_explorer")

@@ -22,7 +22,7 @@ def module(formulas, view, units, expressions=None):
     return "\n".join([*made, *map(static, (*SHARED, *NEEDS.get(view, ()), f"{view}.js")), EXPORTS])
 
 
-EXPORTS = "export { FORMULAS, count, read, scene, write };\nexport default { render };\n"
+EXPORTS = "export { FORMULAS, count, inOneUnit, read, scene, write };\nexport default { render };\n"
 
 
 @cache

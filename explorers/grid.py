@@ -8,7 +8,7 @@ import sympy as sp
 from matplotlib.patches import Rectangle
 
 from formulary import Formula
-from formulary.amounts import write
+from formulary.amounts import spoken, write
 from formulary.units import PURE, without_units
 
 from .palette import PALETTE
@@ -28,6 +28,7 @@ class Grid:
     mark: a number in each cell. tone: how pale it is, 0 to 1. outline: 1 where it stands out. note: a number beside each row,
     told in note_what. row_label, column_label: what they are called; `{}` is their number, from 1; or all the names.
     by_row: {name: its value in each row}. where: {name: expression}, worked out for each row, in order.
+    cells: what they are. mark_label: what a mark names, where the table is to have a row for each and not for each of the rows.
     what: what the picture is about; headline: the Formula of its figure, told in `scale`; without one, how many cells are
     `counted`, a name of the legend. frames: tables of cells in place of `cell`, looked up by the state's values of the names
     in `by`. height: pixels of the picture, whatever it shows.
@@ -37,8 +38,10 @@ class Grid:
     columns: object
     legend: Sequence
     what: str
+    cells: str
     cell: object = NOTHING
     mark: object = None
+    mark_label: str = ""
     tone: object = 0
     outline: object = 0
     row_label: object = "{}"
@@ -93,6 +96,7 @@ class Grid:
             "height": self.height,
             "legend": list(self.legend),
             "what": self.what,
+            "cells": self.cells,
             "headline": self.headline and self.headline.name,
             "counted": self.counted,
             "unit": str(self._unit),
@@ -150,20 +154,28 @@ class Grid:
 
     def sentence(self, scene):
         """The figure and the size of the grid, in words."""
-        figure = f"{self.what}: {self._write(scene['figure'])}. " if self.headline or self.counted else f"{self.what}. "
+        figure = f"{self._write(scene['figure'])} " if self.headline or self.counted else ""
         counts = ", ".join(f"{number} {name}" for name, number in zip(self.legend, self._counts(scene["cells"]), strict=True))
         notes = "".join(f" {self._named(self.row_label, i)} {self.note_what} {write(note)}." for i, note in enumerate(scene["notes"]))
-        return f"{figure}{len(scene['cells'])} rows of {len(scene['cells'][0])} cells: {counts}.{notes}"
+        return f"{figure}{self.what}. {self.cells.capitalize()} in {len(scene['cells'])} rows: {counts}.{notes}"
 
     def _write(self, value):
-        return write(value, self._unit, scale=self.scale)
+        return spoken(value, self._unit, scale=self.scale)
 
     def table(self, scene):
-        """(head, rows): each row's cells by kind, and its note."""
-        rows = [[self._named(self.row_label, i), *map(str, self._counts([row]))] for i, row in enumerate(scene["cells"])]
+        """(head, rows): how many cells of each kind are in a row, or bear a mark, and the row's note."""
+        rows = [[name, *map(str, self._counts([cells]))] for name, cells in self._groups(scene["cells"])]
         if scene["notes"]:
             rows = [[*row, write(note)] for row, note in zip(rows, scene["notes"], strict=True)]
-        return ["row", *self.legend, *([self.note_what] if scene["notes"] else [])], rows
+        return [f"{self.cells} of", *self.legend, *([self.note_what] if scene["notes"] else [])], rows
+
+    def _groups(self, rows):
+        """(name, cells) of each row, or of each mark if these have a label."""
+        if not self.mark_label:
+            return [(self._named(self.row_label, i), row) for i, row in enumerate(rows)]
+        drawn = [cell for row in rows for cell in row if cell[0] != NOTHING]
+        marks = sorted({mark for _, mark, *_ in drawn})
+        return [(self.mark_label.format(write(mark)), [cell for cell in drawn if cell[1] == mark]) for mark in marks]
 
     # --- for print ---------------------------------------------------------------------------------------------
 

@@ -130,7 +130,7 @@ def pipeline_explorer(num_stages=4, num_micro_batches=8, schedule="one_f_one_b",
             ("the formula for enough micro-batches", ZB_H1_BUBBLE, {"order": 1, "split": 1}),
         ),
         level_unit=PURE,
-        level_what="held",
+        level_what="micro-batches held",
         now="moment",
         names={"weights": "backward of the weights"},
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from formulary.amounts import write
+from formulary.amounts import in_one_unit, write
 from formulary.data_parallel import ACCUMULATION_STEPS, DATA_PARALLEL_RANKS
 from formulary.plan import PLAN_COMPUTE, PLAN_DP, PLAN_HIDDEN, PLAN_LEDGER, PLAN_MEMORY, PLAN_STEP, PLAN_TP
 from formulary.planner import MEMORY, RULES, all_plans
@@ -18,6 +18,7 @@ from .palette import PALETTE
 SHOWN = 8
 # what of a step's time is drawn, and what it is called
 TIMES = {"computation": PLAN_COMPUTE, "tensor parallelism": PLAN_TP, "replicas": PLAN_DP, "hidden": PLAN_HIDDEN}
+HEAD = ["plan", "time of a step", "memory of the fullest card"]
 DRAWN = ("computation and idling", "collectives of layers", "exchange that shows")
 FAILS = {
     "heads": "heads do not divide by t",
@@ -58,6 +59,7 @@ class Ranking:
             "step": PLAN_STEP.name,
             "memory": PLAN_MEMORY.name,
             "drawn": DRAWN,
+            "head": HEAD,
             "shown": SHOWN,
             "units": {"bytes": str(BYTE), "seconds": str(SECOND)},
         }
@@ -83,8 +85,10 @@ class Ranking:
 
     def table(self, scene):
         """(head, rows): a row for each plan that is shown, and one for each reason that others fail for."""
-        best = [[row["label"], write(row["step"], SECOND, 3), write(row["memory"], BYTE, 3)] for row in scene["best"]]
-        return ["plan", "step", "fullest card"], [*best, *([FAILS[name], f"{count} plans", ""] for name, count in scene["failed"].items())]
+        labels, steps, memory = ([row[name] for row in scene["best"]] for name in ("label", "step", "memory"))
+        best = zip(labels, in_one_unit(steps, SECOND, 3), in_one_unit(memory, BYTE, 3), strict=True)
+        failed = ([f"{count} plans: {FAILS[name]}", "", ""] for name, count in scene["failed"].items())
+        return HEAD, [*map(list, best), *failed]
 
     def draw(self, axes, scene):
         """The bars on matplotlib `axes`."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from formulary import Formula, Ledger
-from formulary.amounts import write
+from formulary.amounts import in_one_unit, write
 from formulary.units import BYTE
 
 from .palette import BAD, GOOD, PALETTE
@@ -77,8 +77,8 @@ class StackedBar:
     def table(self, scene):
         """(head, rows): a row per part and one for the total, a column per choice."""
         columns = scene["columns"]
-        parts = [[name, *(self._write(c["parts"][i]) for c in columns)] for i, name in enumerate(self.ledger.parts)]
-        total = ["total", *(self._write(c["total"]) for c in columns)]
+        told = [in_one_unit([c["total"], *c["parts"]], self.ledger.total.unit) for c in columns]
+        total, *parts = ([name, *texts] for name, texts in zip(["total", *self.ledger.parts], zip(*told, strict=True), strict=True))
         fits = [f"fits in {self._write(scene['capacity'])}", *("yes" if c["headroom"] >= 0 else "no" for c in columns)]
         return ["part", *(c["label"] for c in columns)], [*parts, total, fits]
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import sympy as sp
 
-from formulary.amounts import write
+from formulary.amounts import in_one_unit, write
 from formulary.units import PURE, SECOND, without_units
 
 from .palette import PALETTE
@@ -144,7 +144,7 @@ class Timeline:
         if scene["fault"]:
             return scene["fault"]
         said = "".join(f"; {label}: {self._write(value)}" for label, value in scene["beside"])
-        return f"{scene['rows']} rows, {self._time(scene['end'])} in all. {self.what}: {self._write(scene['counted'])}{said}."
+        return f"{scene['rows']} rows, {self._time(scene['end'])} in all. {self._write(scene['counted'])} {self.what}{said}."
 
     def _write(self, value):
         return write(value, self._unit, scale=self.scale)
@@ -155,15 +155,17 @@ class Timeline:
     def table(self, scene):
         """(head, rows): how long each row works, waits and how much it holds at most."""
         head = ["row", "works", "waits", *([f"most {self.level_what}"] if self._by_row(scene) else [])]
-        return head, [self._row(scene, row) for row in range(scene["rows"])]
+        works = [sum(block["length"] for block in scene["blocks"] if block["row"] == row) for row in range(scene["rows"])]
+        waits = [scene["end"] - busy for busy in works]
+        times = in_one_unit([*works, *waits], SECOND)
+        held = (
+            [in_one_unit([max(amount for _, amount in level) for level in scene["levels"]], self.level_unit)] if self._by_row(scene) else []
+        )
+        columns = [map(self.row_name, range(scene["rows"])), times[: len(works)], times[len(works) :], *held]
+        return head, [list(row) for row in zip(*columns, strict=True)]
 
     def _by_row(self, scene):
         return bool(scene["levels"]) and not self.together
-
-    def _row(self, scene, row):
-        busy = sum(block["length"] for block in scene["blocks"] if block["row"] == row)
-        most = [write(max(amount for _, amount in scene["levels"][row]), self.level_unit)] if self._by_row(scene) else []
-        return [self.row_name(row), self._time(busy), self._time(scene["end"] - busy), *most]
 
     # --- for print ---------------------------------------------------------------------------------------------
 

@@ -149,9 +149,23 @@ def count(value, digits=4):
     return number(value, digits)
 
 
-def spoken(value, unit=PURE, digits=4):
+def spoken(value, unit=PURE, digits=4, scale=None):
     """`value` as a label says it: a pure number as `count` has it, all else with its unit."""
-    return count(value, digits) if unit == PURE else write(value, unit, digits)
+    return count(value, digits) if unit == PURE and not scale else write(value, unit, digits, scale)
+
+
+def in_one_unit(values, unit=PURE, digits=4, scale=None):
+    """`values` that stand under each other, as texts in one unit: that of the largest."""
+    scale = scale or _scale_of(values, unit)
+    return [write(value, unit, digits, scale) for value in values]
+
+
+def _scale_of(values, unit):
+    """The name of the unit that the largest of `values` is written in, if there is one."""
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0)
+    if unit == PURE:
+        return next((name for name, size in COUNT_SCALES if largest >= size), None)
+    return _best_scale(largest, SCALES[unit])[0] if unit in SCALES else None
 
 
 def names_of(unit):

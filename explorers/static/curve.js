@@ -21,21 +21,24 @@ function scene(view, state, evaluate) {
 }
 
 function describe(view, { series, here, limit, marks }) {
-  const size = (value) => write(value, view.unit, 4, view.scale);
+  const size = (value) => sizeOn(view, value);
   const main = series.find((one) => one.chosen);
-  const at = `${view.sweepLabel}: ${spoken(here, view.sweepUnit)}`;
+  const place = (value) => `${view.sweepLabel}: ${spoken(value, view.sweepUnit)}`;
+  const marked = (mark) => `${mark.label} (${place(mark.at)})`;
+  const at = place(here);
   const good = limit !== null && main.value <= limit;
-  const fits = limit === null ? "" : `, ${good ? "within" : "over"} ${size(limit)}`;
+  const fits = limit === null ? "" : `${good ? "within" : "over"} ${size(limit)} (${view.limitLabel})`;
+  const told = inOneUnit([...series, ...marks].map(({ value }) => value), view.unit, 4, view.scale);
   return {
     headline: size(main.value),
     detail: `${view.what}, ${main.label}, ${at}`,
-    lamp: limit === null ? null : { good, text: `${good ? "within" : "over"} ${size(limit)}` },
-    head: ["curve", `at ${spoken(here, view.sweepUnit)}`],
+    lamp: limit === null ? null : { good, text: fits },
+    head: [view.what, at],
     rows: [
-      ...series.map(({ label, value, chosen }, i) => ({ colour: view.palette[i], cells: [label, size(value)], chosen })),
-      ...marks.map(({ label, at: place, value }) => ({ cells: [`${label}, at ${spoken(place, view.sweepUnit)}`, size(value)] })),
+      ...series.map(({ label, chosen }, i) => ({ colour: view.palette[i], cells: [label, told[i]], chosen })),
+      ...marks.map((mark, i) => ({ cells: [marked(mark), told[series.length + i]] })),
     ],
-    sentence: `${at}. ${main.label}: ${view.what} ${size(main.value)}${fits}.${marks.map((mark) => ` ${mark.label}: ${spoken(mark.at, view.sweepUnit)}.`).join("")}`,
+    sentence: `${at}. ${main.label}: ${view.what} ${size(main.value)}${fits && `, ${fits}`}.${marks.map((mark) => ` ${marked(mark)}.`).join("")}`,
   };
 }
 
@@ -44,7 +47,7 @@ function draw(sheet, view, { series, here, limit, marks }) {
   const [top, bottom] = [4, height - 40];
   const shown = series.flatMap(({ points }) => points.map(([, y]) => y)).concat(limit ?? []);
   const y = axisOf(shown, view.log[1], bottom - (view.log[1] ? MARGIN : 0), top + MARGIN, 5, view.unit);
-  const longest = Math.max(...y.ticks.map((value) => tickOf(view, value).length));
+  const longest = Math.max(...y.ticks.map((value) => sizeOn(view, value).length));
   const box = { left: Math.max(62, 14 + LETTER * longest), right: width - (limit === null ? 16 : 60), top, bottom };
   const x = axisOf([...view.points, here], view.log[0], box.left, box.right, width / 90, view.sweepUnit);
   drawGrid(sheet, box, x, y, view);
@@ -57,7 +60,7 @@ function draw(sheet, view, { series, here, limit, marks }) {
     if (y.holds(one.value)) sheet.draw("circle", `dot${i}`, { cx: x.at(here), cy: y.at(one.value), r: one.chosen ? 6 : 4, fill: view.palette[i], class: "psi-dot" });
   });
   drawMarks(sheet, box, x, y, marks);
-  if (limit !== null) drawLimit(sheet, box, y.at(limit), view.limitLabel, write(limit, view.unit, 4, view.scale));
+  if (limit !== null) drawLimit(sheet, box, y.at(limit), view.limitLabel, sizeOn(view, limit));
 }
 
 // Notable places: a diamond on the curve and its name above it; what lies outside the picture is only in the table.
@@ -118,15 +121,15 @@ function pathOf(points, x, y) {
   return steps.join("");
 }
 
-function tickOf(view, value) {
-  return view.scale ? write(value, view.unit, 4, view.scale) : spoken(value, view.unit);
+function sizeOn(view, value) {
+  return spoken(value, view.unit, 4, view.scale);
 }
 
 function drawGrid(sheet, box, x, y, view) {
   y.ticks.forEach((value, i) => {
     const at = y.at(value);
     sheet.draw("line", `row${i}`, { x1: box.left, x2: box.right, y1: at, y2: at, class: "psi-grid" });
-    sheet.draw("text", `row tick${i}`, { x: box.left - 8, y: at + 4, class: "psi-tick", "text-anchor": "end" }, tickOf(view, value));
+    sheet.draw("text", `row tick${i}`, { x: box.left - 8, y: at + 4, class: "psi-tick", "text-anchor": "end" }, sizeOn(view, value));
   });
   x.ticks.forEach((value, i) => {
     const at = x.at(value);

@@ -62,8 +62,20 @@ function count(value, digits = 4) {
 }
 
 // An amount as it stands in a box: counts short, all else with its unit.
-function spoken(value, unit) {
-  return unit === "1" ? count(value) : write(value, unit);
+function spoken(value, unit, digits = 4, scale = null) {
+  return unit === "1" && !scale ? count(value, digits) : write(value, unit, digits, scale);
+}
+
+// Values that stand under each other, as texts in one unit: that of the largest.
+function inOneUnit(values, unit, digits = 4, scale = null) {
+  const known = scale ?? scaleOf(values, unit);
+  return values.map((value) => write(value, unit, digits, known));
+}
+
+function scaleOf(values, unit) {
+  const largest = Math.max(0, ...values.filter(Number.isFinite).map(Math.abs));
+  if (unit === "1") return COUNT_SCALES.find(([, size]) => largest >= size)?.[0] ?? null;
+  return UNITS[unit]?.scales.length ? bestScale(largest, UNITS[unit].scales)[0] : null;
 }
 
 // The value of a typed text in base units of `unit`, or NaN.

@@ -31,7 +31,7 @@ function called(label, i) {
 }
 
 function describe(view, { cells, notes, figure }) {
-  const size = write(figure, view.unit, 4, view.scale);
+  const size = spoken(figure, view.unit, 4, view.scale);
   const all = cells.flat();
   const counts = view.legend.map((name, kind) => all.filter((cell) => cell[0] === kind).length);
   const total = counts.reduce((sum, count) => sum + count, 0);
@@ -42,7 +42,7 @@ function describe(view, { cells, notes, figure }) {
     headline: told ? size : "",
     detail: view.what,
     lamp: null,
-    head: ["cells", "number", "share"],
+    head: [view.cells, "number", "share"],
     rows: [
       ...view.legend.map((name, kind) => ({
         colour: view.palette[kind % view.palette.length],
@@ -50,7 +50,7 @@ function describe(view, { cells, notes, figure }) {
       })),
       ...notes.map((note, row) => ({ cells: [called(view.rowLabel, row), view.noteWhat, number(note)] })),
     ],
-    sentence: `${view.what}${told ? `: ${size}` : ""}. ${cells.length} rows of ${cells[0].length} cells: ${counting}.${noted}`,
+    sentence: `${told ? `${size} ` : ""}${view.what}. ${capital(view.cells)} in ${cells.length} rows: ${counting}.${noted}`,
   };
 }
 

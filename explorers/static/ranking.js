@@ -57,6 +57,8 @@ function describe(view, { best, good, failed }) {
   const size = (value) => write(value, view.units.bytes, 3);
   const reasons = Object.entries(failed).map(([name, count]) => `${count} ${view.fails[name]}`);
   const first = best[0];
+  const steps = inOneUnit(best.map(({ step }) => step), view.units.seconds, 3);
+  const sizes = inOneUnit(best.map(({ memory }) => memory), view.units.bytes, 3);
   const works = first
     ? `${good} plans work. Fastest: ${first.label}, ${time(first.step)} a step, ${size(first.memory)} on the fullest card.`
     : `No plan works: ${reasons.join(", ")}.`;
@@ -64,10 +66,10 @@ function describe(view, { best, good, failed }) {
     headline: first ? time(first.step) : "no plan works",
     detail: first ? `${first.label}, ${size(first.memory)} on the fullest card` : "see below why",
     lamp: { good: Boolean(first), text: first ? `${good} plans work` : "no plan works" },
-    head: ["plan", "step", "fullest card"],
+    head: view.head,
     rows: [
-      ...best.map((row, i) => ({ cells: [row.label, time(row.step), size(row.memory)], chosen: i === 0 })),
-      ...Object.entries(failed).map(([name, count]) => ({ cells: [view.fails[name], `${count} plans`, ""] })),
+      ...best.map((row, i) => ({ cells: [row.label, steps[i], sizes[i]], chosen: i === 0 })),
+      ...Object.entries(failed).map(([name, count]) => ({ cells: [`${count} plans: ${view.fails[name]}`, "", ""] })),
     ],
     sentence: works,
   };
@@ -79,11 +81,13 @@ function draw(sheet, view, { best }) {
   if (!best.length) return;
   const axis = roundAxis(Math.max(...best.map((row) => row.step)));
   const x = (value) => box.left + ((box.right - box.left) * value) / axis.top;
-  for (let i = 0; i * axis.step <= axis.top * 1.0001; i++) {
-    const at = x(i * axis.step);
+  const ticks = Array.from({ length: Math.round(axis.top / axis.step) + 1 }, (_, i) => i * axis.step);
+  const labels = inOneUnit(ticks, view.units.seconds, 3);
+  ticks.forEach((value, i) => {
+    const at = x(value);
     sheet.draw("line", `grid${i}`, { x1: at, x2: at, y1: box.top, y2: box.bottom, class: i ? "psi-grid" : "psi-axis" });
-    sheet.draw("text", `tick${i}`, { x: at, y: box.bottom + 16, class: "psi-tick", "text-anchor": "middle" }, write(i * axis.step, view.units.seconds, 3));
-  }
+    sheet.draw("text", `tick${i}`, { x: at, y: box.bottom + 16, class: "psi-tick", "text-anchor": "middle" }, labels[i]);
+  });
   drawNames(sheet, view, box);
   const slot = (box.bottom - box.top) / best.length;
   best.forEach((row, i) => drawPlan(sheet, view, row, i, { y: box.top + slot * i, slot, x }));

@@ -22,13 +22,14 @@ function describe(view, { columns, capacity }) {
   const good = chosen.headroom >= 0;
   const left = size(Math.abs(chosen.headroom));
   const fits = good ? `it fits in ${size(capacity)} with ${left} left` : `it does not fit in ${size(capacity)}: ${left} too much`;
+  const told = inOneUnit([chosen.total, ...chosen.parts], view.unit).slice(1);
   const share = (part) => (chosen.total ? `${fixed((100 * part) / chosen.total, 1)}%` : "–");
   return {
     headline: total,
     detail: `${view.scale ? write(chosen.total, view.unit, 4, view.scale) + " · " : ""}${view.what}, ${chosen.label}`,
     lamp: { good, text: good ? `fits, ${left} left` : `does not fit, ${left} too much` },
     head: ["part", chosen.label, "share"],
-    rows: view.parts.map(([label], i) => ({ colour: view.palette[i], cells: [label, size(chosen.parts[i]), share(chosen.parts[i])] })).reverse(),
+    rows: view.parts.map(([label], i) => ({ colour: view.palette[i], cells: [label, told[i], share(chosen.parts[i])] })).reverse(),
     sentence: `${chosen.label}: ${view.what} ${twice}; ${fits}.`,
   };
 }

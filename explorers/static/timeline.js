@@ -52,11 +52,9 @@ function describe(view, { blocks, rows, end, fault, levels, counted, beside }) {
   const time = (value) => write(value, view.timeUnit);
   const said = beside.map(([label, value]) => `; ${label}: ${size(value)}`).join("");
   const agree = beside.every(([, value]) => Math.abs(value - counted) <= SAME * Math.max(Math.abs(value), Math.abs(counted)));
-  const kinds = view.rules.map(({ kind, label }, i) => {
-    const mine = blocks.filter((block) => block.kind === kind);
-    const worked = mine.reduce((sum, block) => sum + block.length, 0);
-    return { colour: view.palette[i], cells: [label, String(mine.length), time(worked)] };
-  });
+  const ofKind = view.rules.map(({ kind }) => blocks.filter((block) => block.kind === kind));
+  const times = inOneUnit([...ofKind.map((mine) => mine.reduce((sum, block) => sum + block.length, 0)), end], view.timeUnit);
+  const kinds = view.rules.map(({ label }, i) => ({ colour: view.palette[i], cells: [label, String(ofKind[i].length), times[i]] }));
   const held = [...new Set(levels.length ? [0, levels.length - 1] : [])].map((row) => ({
     cells: [view.together ? view.levelWhat : `${view.levelWhat}, ${rowName(view, row)}`, "at most", write(mostOf([levels[row]]), view.levelUnit)],
   }));
@@ -65,8 +63,8 @@ function describe(view, { blocks, rows, end, fault, levels, counted, beside }) {
     detail: fault || view.what,
     lamp: beside.length && !fault ? { good: agree, text: agree ? `${beside[0][0]} says the same` : beside.map(([label, value]) => `${label} says ${size(value)}`).join(", ") } : null,
     head: ["blocks", "number", "time"],
-    rows: [...kinds.filter(({ cells }) => cells[1] !== "0"), ...held, { cells: ["from start to end", "", time(end)] }],
-    sentence: fault || `${rows} rows, ${time(end)} in all. ${view.what}: ${size(counted)}${said}.`,
+    rows: [...kinds.filter(({ cells }) => cells[1] !== "0"), ...held, { cells: ["from start to end", "", times.at(-1)] }],
+    sentence: fault || `${rows} rows, ${time(end)} in all. ${size(counted)} ${view.what}${said}.`,
   };
 }
 

@@ -197,5 +197,5 @@ def test_a_curve_marks_its_optimum():
     (mark,) = made.scene()["marks"]
     assert mark["at"] == best(**{name: given[name] for name in best.inputs})
     assert mark["value"] == min(overhead(**given, checkpoint_interval=mark["at"] * by) for by in (0.9, 1, 1.1))
-    assert f"best: {amounts.write(mark['at'], best.unit)}." in view.sentence(made.scene())
+    assert f"best ({every.title}: {amounts.write(mark['at'], best.unit)})." in view.sentence(made.scene())
     assert made.table().rows[1][1] == amounts.write(mark["value"], scale="%")

@@ -58,6 +58,9 @@ def test_every_rank_has_its_share_of_both_matrices():
         owners = [mark for kind, mark, *_ in cells if kind == matrix]
         assert {rank: owners.count(rank) for rank in owners} == dict.fromkeys(range(4), len(owners) / 4)
     assert {mark for _, mark, tone, _ in cells if tone == 0} == {2}
+    table = made.table()
+    assert table.head == ["squares drawn of", "first matrix, cut by columns", "second matrix, cut by rows"]
+    assert table.rows == [[f"rank {rank}", "36", "36"] for rank in range(4)]
 
 
 def test_tiles_are_done_one_by_one():
@@ -71,7 +74,7 @@ def test_tiles_are_done_one_by_one():
 
 def test_frames_are_looked_up_by_the_state():
     frames = [[[0, 0]], [[0, 1]], [[1, 1]]]
-    view = Grid(rows=1, columns=2, legend=("free", "used"), what="in use", frames=frames, by=["event"], counted="used")
+    view = Grid(rows=1, columns=2, legend=("free", "used"), cells="places", what="in use", frames=frames, by=["event"], counted="used")
     made = Explorer([], [Step("event", "events", 2)], view, title="a map")
     seen = []
     for made.event in range(3):

@@ -118,6 +118,13 @@ def test_amounts_are_written_alike(in_node):
     assert [(row, *pair) for row, *pair in zip(rows, expected, found, strict=True) if pair[0] != pair[1]] == []
 
 
+def test_columns_are_written_alike(in_node):
+    rng, units = random.Random(9), {str(unit): unit for unit in (*amounts.SCALES, PURE)}
+    rows = [(rng.sample(sizes(rng, 20), 4), rng.choice(list(units))) for _ in range(200)]
+    found = in_node(EVERY_UNIT, "(widget, rows) => rows.map(([values, unit]) => widget.inOneUnit(values, unit))", rows)
+    assert found == [amounts.in_one_unit(values, units[unit]) for values, unit in rows]
+
+
 def test_binary_units_are_written_alike(in_node):
     values = sizes(random.Random(5), 200)
     found = in_node(memory_explorer()._esm, "(widget, values) => values.map((v) => widget.write(v, 'byte', 4, 'GiB'))", values)

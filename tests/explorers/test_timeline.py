@@ -87,7 +87,7 @@ def test_an_unknown_measure_is_an_error():
 
 def test_the_table_tells_every_row():
     table = explorers.pipeline_explorer(4, 8).table()
-    assert table.head == ["row", "works", "waits", "most held"]
+    assert table.head == ["row", "works", "waits", "most micro-batches held"]
     assert [row[3] for row in table.rows] == ["4", "3", "2", "1"]
 
 

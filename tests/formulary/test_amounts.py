@@ -71,3 +71,16 @@ def test_write(value, unit, scale, text):
 @given(st.floats(1e-6, 1e16), st.sampled_from(list(amounts.SCALES)))
 def test_what_is_written_reads_back(value, unit):
     assert read(write(value, unit, digits=12).replace("$", "dollars"), unit) == pytest.approx(value, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "texts"),
+    [
+        ([90, 30, 1.5], SECOND, ["1.5 min", "0.5 min", "0.025 min"]),
+        ([2e9, 5e8, 0], BYTE, ["2 GB", "0.5 GB", "0 GB"]),
+        ([17301504, 174763], PURE, ["17.3M", "0.1748M"]),
+        ([1024, 0.5], PURE, ["1,024", "0.5"]),
+    ],
+)
+def test_values_under_each_other_have_one_unit(values, unit, texts):
+    assert amounts.in_one_unit(values, unit) == texts
