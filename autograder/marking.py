@@ -4,6 +4,7 @@ It needs neither nbgrader nor a gradebook: what was handed out comes as plain da
 """
 
 import hashlib
+import json
 import re
 from dataclasses import dataclass, field
 from functools import cache
@@ -71,6 +72,25 @@ class Entry:
     auto_score: float | None
     needs_manual_grade: bool
     comment: str | None = None
+
+
+def paper(name, kernel, sources, points, tasks, solutions):
+    """The Paper of a notebook in a gradebook: its source cells, the points by name, and the names of task and of solution cells."""
+    cells = tuple(
+        Original(
+            cell.name,
+            cell.cell_type,
+            cell.source,
+            bool(cell.locked),
+            cell.name in points and cell.name not in tasks,
+            cell.name in solutions,
+            cell.name in tasks,
+            points.get(cell.name),
+            cell.checksum,
+        )
+        for cell in sources
+    )
+    return Paper(name, cells, json.loads(kernel or "{}"))
 
 
 # --- the notebook as it was handed out, with the learner's answers in it -----------------------------------------------

@@ -5,41 +5,32 @@ transaction, so whatever moment the grading is killed at, both are there or neit
 put back knows by itself which marks it lacks.
 """
 
+import contextlib
 import json
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
 
-from nbgrader.api import (
-    BaseCell,
-    Comment,
-    Grade,
-    Gradebook,
-    Notebook,
-    Student,
-    SubmittedAssignment,
-    SubmittedNotebook,
-)
-from nbgrader.utils import parse_utc
-from sqlalchemy import Column, Float, MetaData, String, Table, Text, bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, create_engine, delete, insert, inspect, select, tuple_, update
+from sqlalchemy.engine import make_url
 
-from ..nbgrader_plugin import paper_of
+from formulary import InputError
 
-JOURNAL = Table(
-    "psi_marked",
-    MetaData(),
-    Column("assignment", String(128), primary_key=True),
-    Column("student", String(128), primary_key=True),
-    Column("paper", String(128), primary_key=True),
-    Column("source", String(64)),  # hash of what was handed in, and when
-    Column("how", String(64)),  # hash of the marking, and of what was handed out
-    Column("keys", Text),  # {exercise: hash of what its marks depend on}
-    Column("answers", Text),
-    Column("lines", Text),  # {grade id: [points, status, needs a person, mistakes]}
-    Column("notes", Text),  # what was repaired, lost or unreadable, in both languages
-    Column("state", String(20)),
-    Column("reason", Text),
-    Column("notebook", String(64)),  # hash of the notebook in autograded/
-    Column("feedback", String(64)),  # hash of what the page in feedback/ was made from
-    Column("seconds", Float),
+from .. import marking
+from .schema import (
+    ASSIGNMENT,
+    BASE_CELL,
+    COMMENT,
+    GRADE,
+    GRADE_CELL,
+    JOURNAL,
+    NOTEBOOK,
+    SOURCE_CELL,
+    STUDENT,
+    SUBMITTED_ASSIGNMENT,
+    SUBMITTED_NOTEBOOK,
+    TASK_CELL,
 )
 
 
@@ -55,28 +46,71 @@ class Handed:
     notebook: str = ""
 
 
-class Book:
-    """The gradebook of a course, as it concerns one assignment. Use it in a `with` statement."""
+def moment(stamp):
+    """The moment that a timestamp.txt says, in UTC without a zone, as nbgrader reads it. Raises all sorts for what is none."""
+    with contextlib.suppress(ValueError):
+        if (read := datetime.fromisoformat(stamp.removesuffix(" UTC"))).tzinfo is None:
+            return read
+    from nbgrader.utils import parse_utc  # here, since it is slow to load and the usual form needs it not
 
-    def __init__(self, url, course, assignment):
-        self.gradebook, self.name = Gradebook(url, course), assignment
-        JOURNAL.create(self.gradebook.engine, checkfirst=True)
-        self.assignment = self.gradebook.find_assignment(assignment)  # MissingEntry: it was never generated
+    return parse_utc(stamp)
+
+
+class Book:
+    """The gradebook of a course, as it concerns one assignment. Use it in a `with` statement.
+
+    Raises InputError if the assignment was never generated.
+    """
+
+    def __init__(self, url, assignment):
+        self.engine, self.name = _engine(url, assignment), assignment
+        JOURNAL.create(self.engine, checkfirst=True)
+        self.db = self.engine.connect()
+        self.assignment = self.db.execute(select(ASSIGNMENT).where(ASSIGNMENT.c.name == assignment)).one_or_none()
+        if self.assignment is None:
+            self.__exit__()
+            raise _never_generated(assignment)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.gradebook.close()
-        self.gradebook.engine.dispose()
+        self.db.close()
+        self.engine.dispose()
 
-    @property
-    def db(self):
-        return self.gradebook.db
+    @cached_property
+    def notebooks(self):
+        """Name of each notebook of the assignment, by id."""
+        return dict(self._all(select(NOTEBOOK.c.id, NOTEBOOK.c.name).where(NOTEBOOK.c.assignment_id == self.assignment.id)))
+
+    @cached_property
+    def cells(self):
+        """Rows (id, name, notebook_id, type, max_score) of the cells that have points or answers."""
+        worth = (select(table.c.id, table.c.max_score) for table in (GRADE_CELL, TASK_CELL))
+        most = {id_: points for query in worth for id_, points in self._all(query)}
+        rows = self._all(select(BASE_CELL).where(BASE_CELL.c.notebook_id.in_(self.notebooks)))
+        return [{**row._mapping, "max_score": most.get(row.id)} for row in rows]
+
+    @cached_property
+    def names(self):
+        """Name of each of these cells, by id."""
+        return {cell["id"]: cell["name"] for cell in self.cells}
 
     def papers(self):
         """The Paper of each of the assignment's notebooks, by name."""
-        return {notebook.name: paper_of(notebook) for notebook in self.assignment.notebooks}
+        return {name: self._paper(id_, name) for id_, name in self.notebooks.items()}
+
+    def _paper(self, id_, name):
+        mine = [cell for cell in self.cells if cell["notebook_id"] == id_]
+        of = {kind: {cell["name"] for cell in mine if cell["type"] == kind} for kind in ("TaskCell", "SolutionCell")}
+        points = {cell["name"]: cell["max_score"] for cell in mine if cell["max_score"] is not None}
+        sources = self._all(select(SOURCE_CELL).where(SOURCE_CELL.c.notebook_id == id_))
+        kernel = self.db.scalar(select(NOTEBOOK.c.kernelspec).where(NOTEBOOK.c.id == id_))
+        return marking.paper(name, kernel, sources, points, of["TaskCell"], of["SolutionCell"])
+
+    def students(self):
+        """The rows of all students, by id."""
+        return {student.id: student for student in self._all(select(STUDENT))}
 
     def journal(self, students=None):
         """The journal's rows by (student, paper), all of them or these students'."""
@@ -93,10 +127,9 @@ class Book:
         them again, as nbgrader does.
         """
         places = self._places([(where, handed) for _, where, handed in batch])
-        cells = self._cells()
-        grades, comments = self._rows(Grade, places), self._rows(Comment, places)
-        self._update(Grade, [row for item in batch for row in _grades(item, grades[places[item[1]]], cells)])
-        self._update(Comment, [row for item in batch for row in _comments(item, comments[places[item[1]]], cells)])
+        grades, comments = self._rows(GRADE, places), self._rows(COMMENT, places)
+        self._update(GRADE, [row for item in batch for row in _grades(item, grades[places[item[1]]], self.names)])
+        self._update(COMMENT, [row for item in batch for row in _comments(item, comments[places[item[1]]], self.names)])
         self._penalise(places, penalty)
         self._record(batch)
         self.db.commit()
@@ -104,89 +137,85 @@ class Book:
     def _places(self, handed):
         """The id of each submitted notebook, by (student, paper); made with all their rows where they are not there yet."""
         students = {student for (student, _), _ in handed}
-        known = set(self.db.scalars(select(Student.id).where(Student.id.in_(students))))
-        self._insert(Student, [{"id": student} for student in sorted(students - known)])
+        known = set(self.db.scalars(select(STUDENT.c.id).where(STUDENT.c.id.in_(students))))
+        self._insert(STUDENT, [{"id": student} for student in sorted(students - known)])
         found = self._submitted(students)
-        self._insert(
-            SubmittedAssignment, [{"assignment_id": self.assignment.id, "student_id": student} for student in sorted(students - set(found))]
-        )
+        new = sorted(students - set(found))
+        self._insert(SUBMITTED_ASSIGNMENT, [{"assignment_id": self.assignment.id, "student_id": student} for student in new])
         submitted = self._submitted(students)
         stamps = {student: told.timestamp for (student, _), told in handed if told.timestamp}
-        self._update(SubmittedAssignment, [{"key": submitted[s], "timestamp": parse_utc(stamp)} for s, stamp in stamps.items()])
-        self._complete([submitted[student] for student in students - set(found)])
-        rows = self.db.execute(
-            select(SubmittedAssignment.student_id, Notebook.name, SubmittedNotebook.id)
-            .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
-            .join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
-            .where(SubmittedAssignment.id.in_(submitted.values()))
-        )
-        there = {(student, paper): id_ for student, paper, id_ in rows}
+        self._update(SUBMITTED_ASSIGNMENT, [{"key": submitted[s], "timestamp": moment(stamp)} for s, stamp in stamps.items()])
+        self._complete([submitted[student] for student in new])
+        there = {where: row.id for where, row in self._notebooks(submitted).items()}
         return {where: there[where] for where, _ in handed}
 
     def _submitted(self, students):
-        mine = SubmittedAssignment.assignment_id == self.assignment.id
-        rows = self.db.execute(
-            select(SubmittedAssignment.student_id, SubmittedAssignment.id).where(mine, SubmittedAssignment.student_id.in_(students))
-        )
-        return dict(rows.all())
+        """The ids of these students' submissions, by student."""
+        mine, columns = SUBMITTED_ASSIGNMENT.c.assignment_id == self.assignment.id, SUBMITTED_ASSIGNMENT.c
+        return dict(self._all(select(columns.student_id, columns.id).where(mine, columns.student_id.in_(students))))
+
+    def _notebooks(self, submitted):
+        """The row of each submitted notebook by (student, paper), from the submissions' ids by student."""
+        owners = {id_: student for student, id_ in submitted.items()}
+        rows = self._all(select(SUBMITTED_NOTEBOOK).where(SUBMITTED_NOTEBOOK.c.assignment_id.in_(owners)))
+        return {(owners[row.assignment_id], self.notebooks[row.notebook_id]): row for row in rows}
 
     def _complete(self, submitted):
         """Give new submissions the rows that nbgrader gives them: each notebook, and in it each grade and each comment."""
-        notebooks = list(self.assignment.notebooks)
-        self._insert(SubmittedNotebook, [{"assignment_id": id_, "notebook_id": notebook.id} for id_ in submitted for notebook in notebooks])
-        for notebook in notebooks:
-            mine = SubmittedNotebook.notebook_id == notebook.id
-            made = list(self.db.scalars(select(SubmittedNotebook.id).where(mine, SubmittedNotebook.assignment_id.in_(submitted))))
-            graded, told = [*notebook.grade_cells, *notebook.task_cells], [*notebook.solution_cells, *notebook.task_cells]
-            for table, cells in ((Grade, graded), (Comment, told)):
-                self._insert(table, [{"notebook_id": id_, "cell_id": cell.id} for id_ in made for cell in cells])
-
-    def _cells(self):
-        """Name of each cell by its id."""
-        ids = [notebook.id for notebook in self.assignment.notebooks]
-        return dict(self.db.execute(select(BaseCell.id, BaseCell.name).where(BaseCell.notebook_id.in_(ids))).all())
+        self._insert(
+            SUBMITTED_NOTEBOOK, [{"assignment_id": id_, "notebook_id": notebook} for id_ in submitted for notebook in self.notebooks]
+        )
+        made = self._all(select(SUBMITTED_NOTEBOOK).where(SUBMITTED_NOTEBOOK.c.assignment_id.in_(submitted)))
+        for table, kinds in ((GRADE, ("GradeCell", "TaskCell")), (COMMENT, ("SolutionCell", "TaskCell"))):
+            cells = [(cell["id"], cell["notebook_id"]) for cell in self.cells if cell["type"] in kinds]
+            self._insert(table, [{"notebook_id": row.id, "cell_id": id_} for row in made for id_, home in cells if home == row.notebook_id])
 
     def _rows(self, table, places):
         """The rows of a table by submitted notebook."""
         found = {id_: [] for id_ in places.values()}
-        for row in self.db.execute(select(table.__table__).where(table.__table__.c.notebook_id.in_(found))).mappings():
+        for row in self.db.execute(select(table).where(table.c.notebook_id.in_(found))).mappings():
             found[row["notebook_id"]].append(row)
         return found
 
+    def _all(self, query):
+        return self.db.execute(query).all()
+
     def _insert(self, table, rows):
         if rows:
-            self.db.execute(insert(table.__table__), rows)
+            self.db.execute(insert(table), rows)
 
     def _update(self, table, rows):
         """Update rows by their `key`; rows may set different columns."""
         for columns in dict.fromkeys(tuple(row) for row in rows):
             values = {name: bindparam(f"to_{name}") for name in columns if name != "key"}
             some = [{"key": row["key"]} | {f"to_{name}": row[name] for name in values} for row in rows if tuple(row) == columns]
-            self.db.connection().execute(update(table.__table__).where(table.__table__.c.id == bindparam("key")).values(values), some)
+            self.db.execute(update(table).where(table.c.id == bindparam("key")).values(values), some)
 
     def _penalise(self, places, penalty):
         """Set the penalties for being late, as nbgrader does after marking."""
         if self.assignment.duedate is None:
             return
-        self.db.expire_all()
-        for (student, _), id_ in places.items():
-            notebook = self.db.get(SubmittedNotebook, id_)
-            late, taken = notebook.assignment.total_seconds_late, None
-            if late > 0 and (taken := penalty(student, notebook.score, late)) is not None:
-                taken = min(max(taken, 0), notebook.score)
-            notebook.late_submission_penalty = taken
+        submitted = self._submitted({student for student, _ in places}).values()
+        rows = self._all(select(SUBMITTED_ASSIGNMENT).where(SUBMITTED_ASSIGNMENT.c.id.in_(submitted)))
+        late = {row.student_id: self._seconds_late(row) for row in rows}
+        grades = self._rows(GRADE, places)
+        taken = [{"key": id_, "late_submission_penalty": _taken(who, grades[id_], late[who], penalty)} for (who, _), id_ in places.items()]
+        self._update(SUBMITTED_NOTEBOOK, taken)
+
+    def _seconds_late(self, submitted):
+        due = self.assignment.duedate + submitted.extension if submitted.extension else self.assignment.duedate
+        return (submitted.timestamp - due).total_seconds() if submitted.timestamp else 0
 
     def _record(self, batch):
         """Write the journal; a submission that was marked again in part keeps what is not told anew."""
         again = {student for done, (student, _), _ in batch if done and not done.whole}
         known = self.journal(again) if again else {}
+        these = tuple_(JOURNAL.c.student, JOURNAL.c.paper).in_([where for _, where, _ in batch])
+        self.db.execute(delete(JOURNAL).where(JOURNAL.c.assignment == self.name, these))
         for done, (student, paper), handed in batch:
-            mine = [JOURNAL.c.assignment == self.name, JOURNAL.c.student == student, JOURNAL.c.paper == paper]
-            old = known.get((student, paper), {})
             row = {"assignment": self.name, "student": student, "paper": paper, "feedback": "", "seconds": 0.0}
             row |= {"source": handed.source, "how": handed.how, "state": handed.state, "reason": handed.reason, "notebook": handed.notebook}
-            self.db.execute(delete(JOURNAL).where(*mine))
-            self.db.execute(insert(JOURNAL), [row | (_told(done, old) if done else {})])
+            self.db.execute(insert(JOURNAL), [row | (_told(done, known.get((student, paper), {})) if done else {})])
 
     def put_feedback(self, hashes):
         """Note what the pages of feedback were made from: hashes by (student, paper)."""
@@ -199,17 +228,34 @@ class Book:
 
     def standing(self, students):
         """What the gradebook holds of these students' notebooks, by (student, paper)."""
-        submitted, cells = self._submitted(students), self._cells()
-        most = {
-            cell.name: cell.max_score for notebook in self.assignment.notebooks for cell in [*notebook.grade_cells, *notebook.task_cells]
-        }
-        owners = {id_: student for student, id_ in submitted.items()}
-        query = select(SubmittedNotebook, Notebook.name).join(Notebook, Notebook.id == SubmittedNotebook.notebook_id)
-        rows = list(self.db.execute(query.where(SubmittedNotebook.assignment_id.in_(owners))).all())
-        places = {(owners[row.assignment_id], name): row.id for row, name in rows}
-        late = {row.id: row.late_submission_penalty or 0 for row, _ in rows}
-        grades, comments = self._rows(Grade, places), self._rows(Comment, places)
-        return {where: _standing(grades[id_], comments[id_], late[id_], cells, most) for where, id_ in places.items()}
+        rows = self._notebooks(self._submitted(students))
+        most = {cell["name"]: cell["max_score"] for cell in self.cells if cell["max_score"] is not None}
+        places = {where: row.id for where, row in rows.items()}
+        late = {row.id: row.late_submission_penalty or 0 for row in rows.values()}
+        grades, comments = self._rows(GRADE, places), self._rows(COMMENT, places)
+        return {where: _standing(grades[id_], comments[id_], late[id_], self.names, most) for where, id_ in places.items()}
+
+
+def _engine(url, assignment):
+    """Raises InputError where nbgrader would have to make the gradebook first: SQLite would make an empty file."""
+    file = make_url(url).database if make_url(url).get_backend_name() == "sqlite" else None
+    if file and not Path(file).is_file():
+        raise _never_generated(assignment)
+    engine = create_engine(url)
+    if not inspect(engine).has_table(ASSIGNMENT.name):
+        raise _never_generated(assignment)
+    return engine
+
+
+def _never_generated(assignment):
+    return InputError(f"{assignment} is not in the gradebook: `psi course build {assignment}` puts it there")
+
+
+def _taken(student, grades, late, penalty):
+    """What is taken from a notebook's score for being so many seconds late, at most all of it; None for nothing."""
+    score = sum(map(_score, grades))
+    taken = penalty(student, score, late) if late > 0 else None
+    return taken if taken is None else min(max(taken, 0), score)
 
 
 def _told(done, old):

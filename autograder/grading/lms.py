@@ -1,8 +1,5 @@
 """Scores as the CSV files that learning management systems import."""
 
-from nbgrader.api import Student
-from sqlalchemy import select
-
 from .report import write_table
 from .run import Course
 
@@ -11,7 +8,7 @@ def export(folder, name, lms, to=None):
     """Write the scores of an assignment for `lms` (canvas or moodle); returns the path."""
     course = Course.load(folder)
     with course.book(name) as book:
-        students = {student.id: student for student in book.db.scalars(select(Student))}
+        students = book.students()
         standing = book.standing(set(students))
         title = course.marker(name, book.papers()).assignment.title.en
     path = to or course.folder / "reports" / f"{name}-{lms}.csv"

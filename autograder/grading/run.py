@@ -5,28 +5,27 @@ import json
 import os
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
-from nbgrader.api import MissingEntry
-from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import AssignLatePenalties
-from nbgrader.utils import parse_utc
 from traitlets.config.loader import PyFileConfigLoader
 
 from formulary import InputError
 
 from .. import repair
 from ..assignment import load_assignment
-from ..nbgrader_plugin import WithBank
 from ..rubric import Status
 from ..students import secret
 from . import cluster, pool
-from .gradebook import Book, Handed
+from .gradebook import Book, Handed, moment
 from .work import Job, Marker, Page, digest, version, write_page
 
 BATCH_SECONDS = 1.0  # how long marks wait to be written together
 BATCH_MOST = 50
 GRADED, WAITS, BROKEN = "graded", "needs a person", "broken"
+# what nbgrader takes where nbgrader_config.py says nothing
+FOLDERS = {f"{kind}_directory": kind for kind in ("source", "submitted", "autograded", "feedback")}
+FOLDERS["directory_structure"] = "{nbgrader_step}/{student_id}/{assignment_id}"
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,6 @@ class Course:
 
     folder: Path
     config: object
-    directory: CourseDirectory
 
     @classmethod
     def load(cls, folder):
@@ -44,38 +42,49 @@ class Course:
         if not (folder / "nbgrader_config.py").is_file():
             raise InputError(f"{folder} holds no nbgrader_config.py; name the course's folder with --course")
         config = PyFileConfigLoader("nbgrader_config.py", path=str(folder)).load_config()
-        config.CourseDirectory.setdefault("root", str(folder))
-        return cls(folder, config, CourseDirectory(config=config))
+        return cls(folder, config)
+
+    @cached_property
+    def directory(self):
+        """nbgrader's settings of the course's folders."""
+        return {**FOLDERS, "root": str(self.folder), **self.config.CourseDirectory}
 
     def place(self, kind, student, assignment):
         """A folder of `submitted`, `autograded`, `feedback` or `source`."""
-        structure = getattr(self.directory, f"{kind}_directory")
-        return Path(self.directory.format_path(structure, student, assignment))
+        names = {"nbgrader_step": self.directory[f"{kind}_directory"], "student_id": student, "assignment_id": assignment}
+        return Path(self.directory["root"], self.directory["directory_structure"].format(**names))
 
     def students(self, assignment):
         """Everyone who has a folder for the assignment in `submitted`."""
-        top = Path(self.directory.root) / self.directory.submitted_directory
+        top = Path(self.directory["root"]) / self.directory["submitted_directory"]
         names = sorted(path.name for path in top.iterdir() if path.is_dir() and not path.is_symlink()) if top.is_dir() else []
         return [name for name in names if self.place("submitted", name, assignment).is_dir()]
 
     def book(self, assignment):
         """The gradebook, for one assignment. Raises InputError if that was never generated."""
-        try:
-            return Book(self.directory.db_url, self.directory.course_id, assignment)
-        except (MissingEntry, FileNotFoundError):  # the latter where nbgrader would have to make the gradebook first
-            raise InputError(f"{assignment} is not in the gradebook: `psi course build {assignment}` puts it there") from None
+        return Book(self.directory.get("db_url", f"sqlite:///{Path(self.directory['root'], 'gradebook.db').resolve()}"), assignment)
 
-    def penalty(self):
-        """The course's own rule for lateness: (student, score, seconds late) -> points or None."""
+    def penalty(self, student, score, seconds):
+        """The points that the course's own rule takes for being so many seconds late, or None."""
+        return self._late_rule.late_submission_penalty(student, score, seconds)
+
+    @cached_property
+    def _late_rule(self):
+        from nbgrader.preprocessors import AssignLatePenalties  # here, since nbgrader is slow to load and few are late
+
         assigner = AssignLatePenalties(config=self.config)
         assigner.init_plugin()
-        return assigner.plugin_inst.late_submission_penalty
+        return assigner.plugin_inst
 
     def marker(self, name, papers):
         """The Marker of an assignment of this course."""
-        told = WithBank(config=self.config)
+        told = self.config.WithBank
+        if "assignments" not in told:
+            raise InputError(
+                f"{self.folder / 'nbgrader_config.py'} sets up no marking: call configure(c) there"
+            )
         assignment = load_assignment(name, told.assignments)
-        return Marker(assignment, papers, told.bank, secret(Path(told.assignments).parent), told.book)
+        return Marker(assignment, papers, told.bank, secret(Path(told.assignments).parent), told.get("book", ""))
 
 
 @dataclass
@@ -168,7 +177,6 @@ class _Run:
     def __init__(self, course, name, book, marker, options, tally):
         self.course, self.name, self.book, self.marker, self.options, self.tally = course, name, book, marker, options, tally
         self.how = {paper: digest(version(), _plain(told), marker.assignment.exercises) for paper, told in marker.papers.items()}
-        self.penalty = course.penalty()
 
     # --- what has to be done ---
 
@@ -226,10 +234,10 @@ class _Run:
             self.tally.count(batch[-1][2].state)
             watch(self.tally, total)
             if len(batch) >= BATCH_MOST or time.monotonic() - since > BATCH_SECONDS:
-                self.book.enter(batch, self.penalty)
+                self.book.enter(batch, self.course.penalty)
                 batch, since = [], time.monotonic()
         if batch:
-            self.book.enter(batch, self.penalty)
+            self.book.enter(batch, self.course.penalty)
 
     def _spread(self, function, jobs):
         if self.options.dask:
@@ -313,7 +321,7 @@ def _timestamp(folder):
         return None
     with contextlib.suppress(Exception):  # dateutil raises all sorts
         said = path.read_text(encoding="utf-8").strip()
-        parse_utc(said)
+        moment(said)
         return said
     return None
 
