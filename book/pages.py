@@ -7,6 +7,7 @@ import yaml
 
 from formulary import FORMULAS, load_all
 from formulary.claims import VERDICTS, claims
+from formulary.derivation import legend
 from formulary.quantity import GLOSSARY
 from formulary.units import PURE, spell
 
@@ -88,11 +89,10 @@ def _formulas_of(number, titles):
 
 
 def _formula(formula):
-    named = [f"${quantity.tex}$ {quantity.meaning}" for quantity in formula.inputs.values()]
     unit = "" if formula.unit == PURE else f", in {spell(formula.unit)}"
     lines = [f"({_anchor(formula.name)})=", f"### {_words(formula.name)}", f"`{formula.name}`: {formula.quantity.meaning}{unit}."]
     assumed = f" Assumes: {'; '.join(map(str, formula.assumptions))}." if formula.assumptions else ""
-    return "\n\n".join([*lines, f"$$\n{formula.latex}\n$$", f"With {'; '.join(named)}." if named else "", f"{formula.source}.{assumed}"])
+    return "\n\n".join([*lines, f"$$\n{formula.latex}\n$$", legend(formula.inputs.values()), f"{formula.source}.{assumed}"])
 
 
 def _anchor(name):

@@ -137,7 +137,19 @@ class Derivation:
         lines = [
             f"{i}. {s.because}{f' ({s.operation})' if s.operation else ''}:\n   $${tex(s.expr)}$$" for i, s in enumerate(self.steps, 1)
         ]
-        return "\n".join(lines)
+        return "\n".join([*lines, "", legend(self.quantities)])
+
+    @property
+    def quantities(self):
+        """The quantities that its steps are written in, in the order of their appearance."""
+        symbols = [symbol for step in self.steps for symbol in sorted(step.expr.free_symbols, key=str)]
+        return [GLOSSARY[name] for name in dict.fromkeys(map(str, symbols)) if name in GLOSSARY]
+
+
+def legend(quantities):
+    """What the letters of `quantities` stand for, in one sentence; empty without any."""
+    named = "; ".join(f"${quantity.tex}$ {quantity.meaning}" for quantity in quantities)
+    return f"With {named}." if named else ""
 
 
 def _sum(expr, index, first, last):

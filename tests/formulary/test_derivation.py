@@ -125,3 +125,10 @@ def test_steps_with_numbers_in_them_are_the_steps_of_the_formula_with_them():
     assert [step.because for step in steps.steps] == [step.because for step in ZERO_STATE.derivation.steps]
     by_stage = [ZERO_STATE.by_convention().given(stage=stage).expr for stage in range(4)]
     assert all(same(step.expr, expr) for step, expr in zip(steps.steps, by_stage, strict=True))
+
+
+def test_the_letters_of_a_derivation_are_named_below_it():
+    letters = {quantity.name: f"${quantity.tex}$ {quantity.meaning}" for quantity in (*ZERO_STATE.inputs.values(), ZERO_STATE.quantity)}
+    named = ZERO_STATE.derivation._repr_markdown_().splitlines()[-1]
+    assert {name for name, text in letters.items() if text in named} == set(ZERO_STATE.inputs)
+    assert letters["stage"] not in ZERO_STATE.derivation.given(stage=3)._repr_markdown_()
