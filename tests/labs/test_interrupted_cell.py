@@ -11,26 +11,24 @@ from labs.launch import ROOT
 HANG = "time.sleep(600)"
 WELL = 'print(\'{"lab": ""}\')'
 CELL = "from labs.launch import launch\nlaunch({script!r}, 2, launcher={launcher!r}).measurement"
-TRIES, PAUSE = 600, 0.1  # a minute
-SECONDS = 60
+PATIENCE, PAUSE = 300, 0.1  # seconds
 STARTERS = {"fork": "labs.forkserver", "torchrun": "labs.agent"}
 
 
 @pytest.fixture
 def kernel():
     """The manager and client of a kernel of its own, started in the folder of the book."""
-    manager, client = start_new_kernel(kernel_name="python3", cwd=str(ROOT))
+    manager, client = start_new_kernel(kernel_name="python3", cwd=str(ROOT), startup_timeout=PATIENCE)
     yield manager, client
     client.stop_channels()
     manager.shutdown_kernel(now=True)
 
 
 def wait_until(condition):
-    for _ in range(TRIES):
-        if condition():
-            return
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until, "waited in vain"
         time.sleep(PAUSE)
-    raise AssertionError("waited for a minute in vain")
 
 
 def children(pid):
@@ -46,7 +44,7 @@ def pid_of(manager):
 
 def reply_to(client, cell):
     """What the kernel answers to the execution of a cell, waited for; answers to other questions may come before."""
-    while (message := client.get_shell_msg(timeout=SECONDS))["parent_header"].get("msg_id") != cell:
+    while (message := client.get_shell_msg(timeout=PATIENCE))["parent_header"].get("msg_id") != cell:
         pass
     return message["content"]
 

@@ -7,11 +7,12 @@ import socket
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from labs import logs, processes
-from labs.launch import ROOT, LaunchError, launch
+from labs.launch import ROOT, LaunchError, launch, progress_line
 
 DEAD = """
 from labs.jobs import ranks
@@ -23,6 +24,7 @@ with ranks.together("cpu"):
     dist.barrier()
 """
 HANG = "print('progress: waiting for nobody', file=sys.stderr, flush=True)\ntime.sleep(600)"
+PATIENCE = 300  # seconds for what takes a few on an idle machine
 SAY_ENVIRONMENT = """
 import json
 wanted = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME")
@@ -34,7 +36,7 @@ LAUNCHERS = pytest.mark.parametrize("launcher", ["fork", "torchrun"])
 
 @LAUNCHERS
 def test_a_rank_that_is_killed(job, groups_left, launcher):
-    run = launch(job(DEAD), 2, launcher=launcher, timeout=60)
+    run = launch(job(DEAD), 2, launcher=launcher, timeout=PATIENCE)
     assert run.measurement is None
     assert "rank 1 was killed by signal 9 (SIGKILL)" in run.failure and "rank 1 says goodbye" in run.failure
     assert not groups_left()
@@ -42,15 +44,18 @@ def test_a_rank_that_is_killed(job, groups_left, launcher):
 
 @LAUNCHERS
 def test_an_import_that_fails(job, groups_left, launcher):
-    run = launch(job("import no_such_module"), 2, launcher=launcher, timeout=60)
+    run = launch(job("import no_such_module"), 2, launcher=launcher, timeout=PATIENCE)
     assert "stopped with exit status 1" in run.failure and "No module named 'no_such_module'" in run.failure
     assert not groups_left()
 
 
-@pytest.mark.parametrize("launcher, timeout", [("fork", 3), ("torchrun", 15)])
-def test_a_job_that_hangs(job, groups_left, launcher, timeout):
-    run = launch(job(HANG), 2, launcher=launcher, timeout=timeout)
-    assert f"did not finish within {timeout} s" in run.failure and "waiting for nobody" in run.failure
+@LAUNCHERS
+def test_a_job_that_hangs(job, groups_left, monkeypatch, launcher):
+    """Its time is up as soon as its first rank has said something."""
+    late = SimpleNamespace(monotonic=lambda: time.monotonic() + PATIENCE, sleep=time.sleep)
+    tell = lambda seconds, said: said and monkeypatch.setattr("labs.launch.time", late)
+    run = launch(job(HANG), 2, launcher=launcher, timeout=PATIENCE, progress=tell)
+    assert f"did not finish within {PATIENCE} s" in run.failure and "waiting for nobody" in run.failure
     assert not groups_left()
 
 
@@ -97,12 +102,11 @@ def test_ranks_end_with_whoever_started_them(job, groups_left, launcher):
     _wait_until(lambda: not groups_left())
 
 
-def _wait_until(condition, tries=600):
-    for _ in range(tries):
-        if condition():
-            return
+def _wait_until(condition):
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until, "waited in vain"
         time.sleep(0.1)
-    raise AssertionError("waited for a minute in vain")
 
 
 def test_both_launchers_give_the_same_environment(job):
@@ -127,7 +131,7 @@ def test_the_server_is_killed(job, groups_left):
         if said:
             processes._server.process.kill()
 
-    run = launch(job(HANG), 2, progress=kill, launcher="fork", timeout=100)
+    run = launch(job(HANG), 2, progress=kill, launcher="fork", timeout=PATIENCE)
     assert "the process that starts ranks died" in run.failure
     _wait_until(lambda: not groups_left())
     assert "printed no measurement" in launch(job("print('hello')"), 1, launcher="fork").failure
@@ -146,8 +150,25 @@ def test_a_full_disk_is_named_beside_what_it_did(job, monkeypatch):
 
 
 def test_progress_without_a_terminal(job, capsys):
-    launch(job("print('progress: one', file=sys.stderr)\nprint('progress: two', file=sys.stderr, flush=True)\ntime.sleep(3)"), 1)
+    """From a job that goes on until it was heard."""
+    script, line = job(TELLING), progress_line()
+    heard = script.with_name("heard")
+
+    def tell(seconds, said):
+        line(seconds, said)
+        if said == "two":
+            heard.touch()
+
+    launch(script, 1, progress=tell)
     assert capsys.readouterr().err.endswith("s  two\n")
+
+
+TELLING = """
+for word in ("one", "two"):
+    print(f"progress: {word}", file=sys.stderr, flush=True)
+while not os.path.exists(os.path.dirname(__file__) + "/heard"):
+    time.sleep(0.05)
+"""
 
 
 def test_a_job_without_a_measurement(job):
