@@ -85,7 +85,7 @@ def in_node(node, tmp_path):
         (tmp_path / "widget.mjs").write_text(module)
         (tmp_path / "data.json").write_text(json.dumps(data))
         (tmp_path / "main.mjs").write_text(MAIN % body)
-        done = subprocess.run([node, "main.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([node, "main.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

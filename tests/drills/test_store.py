@@ -59,7 +59,7 @@ def test_what_is_known_is_asked_ever_later(tmp_path):
 def test_two_windows_lose_no_review(tmp_path):
     path = tmp_path / "drills.sqlite"
     writers = [start(path, 40), start(path, 40)]
-    assert [writer.wait(60) for writer in writers] == [0, 0]
+    assert [writer.wait(300) for writer in writers] == [0, 0]
     reviews = Store(path).reviews()
     assert len(reviews) == 2 * 2 * 40 and sum(review.card == "shared" for review in reviews) == 80
     assert stands(path) == replayed(path)
