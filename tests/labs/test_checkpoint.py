@@ -72,7 +72,7 @@ def test_its_pictures(report):
 
 
 def test_through_torchrun_which_keeps_its_store_between_attempts():
-    found = LAB.run(2, launcher="torchrun", timeout=120, kills=1, steps=4, every=2)
+    found = LAB.run(2, launcher="torchrun", timeout=300, kills=1, steps=4, every=2)
     assert found.outcome is Outcome.PASSED, found.reason
     assert found.command.startswith("torchrun --nproc-per-node 2 --max-restarts 1 ")
 
