@@ -2,6 +2,7 @@
 
 Reviews are the truth. Where a card stands follows from them, and is kept beside them so that the next card is found at once.
 Each change is one transaction: two windows wait for each other, and a process that is killed leaves the change whole or undone.
+A sitting counts how often it was kept, so that of two windows on one paper the later notices that the other has gone on.
 """
 
 import contextlib
@@ -16,18 +17,24 @@ from pydantic import TypeAdapter
 
 from .schedule import after
 
-VERSION = 1
+VERSION = 2
 WAIT_SECONDS = 30
 TABLES = """
 CREATE TABLE review (uid TEXT PRIMARY KEY, card TEXT, at REAL, rating INTEGER, share REAL, seconds REAL, mode TEXT, draw TEXT);
 CREATE INDEX review_of_card ON review (card, at);
 CREATE TABLE card (name TEXT PRIMARY KEY, due REAL, state TEXT);
-CREATE TABLE sitting (uid TEXT PRIMARY KEY, kind TEXT, at REAL, body TEXT);
+CREATE TABLE sitting (uid TEXT PRIMARY KEY, kind TEXT, at REAL, body TEXT, version INTEGER);
 """
+# what makes a file of an earlier version one of this; 0 is an empty one
+UPGRADES = {0: TABLES, 1: "ALTER TABLE sitting ADD COLUMN version INTEGER DEFAULT 0"}
 
 
 class StoreError(ValueError):
     """A file of progress that cannot be used."""
+
+
+class Overtaken(Exception):
+    """A sitting that another window has kept since this one read it."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +51,15 @@ class Review:
     uid: str = field(default_factory=lambda: uuid.uuid4().hex)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Sitting:
-    """A mock paper or interview, kept as it goes: `body` is plain data."""
+    """A mock paper or interview, kept as it goes: `body` is plain data, `version` how often it was kept."""
 
     kind: str
     at: float
     body: dict
     uid: str = field(default_factory=lambda: uuid.uuid4().hex)
+    version: int = 0
 
 
 def default_path():
@@ -70,8 +78,8 @@ class Store:
         self._run("PRAGMA journal_mode=WAL")
         with self._change():
             ((version,),) = self._run("PRAGMA user_version")
-            if version == 0:
-                for statement in filter(str.strip, TABLES.split(";")):
+            if version in UPGRADES:
+                for statement in filter(str.strip, UPGRADES[version].split(";")):
                     self._run(statement)
                 self._run(f"PRAGMA user_version={VERSION}")
         if version > VERSION:
@@ -140,18 +148,28 @@ class Store:
     # --- sittings
 
     def keep(self, sitting):
-        """Keep a sitting, in place of what was kept of it before."""
+        """Keep a sitting, in place of what was kept of it before. Raises Overtaken where that was not kept by this window."""
         with self._change():
+            if self._version(sitting.uid) != sitting.version:
+                raise Overtaken
             self._keep(sitting)
+        sitting.version += 1
+
+    def _version(self, uid):
+        return next((version for (version,) in self._run("SELECT version FROM sitting WHERE uid = ?", (uid,))), 0)
 
     def _keep(self, sitting):
-        body = json.dumps(sitting.body, ensure_ascii=False)
-        self._run("INSERT OR REPLACE INTO sitting VALUES (?, ?, ?, ?)", (sitting.uid, sitting.kind, sitting.at, body))
+        row = (sitting.uid, sitting.kind, sitting.at, json.dumps(sitting.body, ensure_ascii=False), self._version(sitting.uid) + 1)
+        self._run("INSERT OR REPLACE INTO sitting VALUES (?, ?, ?, ?, ?)", row)
+
+    def sitting(self, uid):
+        """The sitting as it was last kept."""
+        return next(sitting for sitting in self._every_sitting() if sitting.uid == uid)
 
     def sittings(self, kind):
         """The sittings of that kind, oldest first."""
-        rows = self._run("SELECT kind, at, body, uid FROM sitting WHERE kind = ? ORDER BY at", (kind,))
-        return [Sitting(kind, at, json.loads(body), uid) for kind, at, body, uid in rows]
+        rows = self._run("SELECT kind, at, body, uid, version FROM sitting WHERE kind = ? ORDER BY at", (kind,))
+        return [Sitting(kind, at, json.loads(body), *more) for kind, at, body, *more in rows]
 
     # --- taking it along
 

@@ -13,6 +13,7 @@ from .explain import explained, plain
 from .folding import folded, lines
 from .proposal import marked
 from .schedule import VERDICTS, rating
+from .store import Overtaken
 from .wording import say, span
 
 COMMANDS = (":hint", ":show", ":skip", ":quit")
@@ -130,15 +131,24 @@ class Terminal:
     # --- sittings
 
     def _sit(self, sitting, answer):
+        """Sit it to its end, or until the learner leaves; where another window has gone on with it, from what that one kept."""
+        while not sitting.body["finished"]:
+            try:
+                return self._sit_alone(sitting, answer)
+            except Overtaken:
+                self.say("overtaken")
+                sitting = self.deck.store.sitting(sitting.uid)
+        self._tell_sheet(sitting)
+        return sitting
+
+    def _sit_alone(self, sitting, answer):
         try:
             self._ask_all(sitting, answer)
             if sittings.seconds_left(sitting) <= 0:
                 self.say("over")
             marks = [self._marked(row) for row in sitting.body["questions"]]
         except (Quit, EOFError, KeyboardInterrupt):
-            self.deck.store.keep(sitting)
-            self.say("kept", kind=sitting.kind)
-            return sitting
+            return self._leave(sitting)
         done = sittings.finish(sitting, [line for (asked, results) in marks for line in sittings.sheet(asked.exercise, results)])
         self.deck.store.keep(done)
         for row, (asked, results) in zip(sitting.body["questions"], marks, strict=True):
@@ -146,6 +156,14 @@ class Terminal:
                 self.deck.learn(asked, share(results), findings(results), row["seconds"], sitting.kind)
         self._tell_sheet(done)
         return done
+
+    def _leave(self, sitting):
+        try:
+            self.deck.store.keep(sitting)
+        except Overtaken:
+            self.say("overtaken")
+        self.say("kept", kind=sitting.kind)
+        return self.deck.store.sitting(sitting.uid)
 
     def _ask_all(self, sitting, answer):
         questions = sitting.body["questions"]

@@ -63,6 +63,10 @@ WORDS = {
         en="Mock interview: {count} questions, {minutes} minutes. :skip leaves a question out, :quit stops the clock.",
         zh="模拟面试：{count} 题，{minutes} 分钟。:skip 不答此题，:quit 停表退出。",
     ),
+    "overtaken": Text(
+        en="Another window has gone on with this since. What it kept counts, your last answer here was not kept, and you go on from there.",
+        zh="另一个窗口已继续作答。以它保存的为准，你在这里的最后一个答案没有保存；从那里接着做。",
+    ),
     "resumed": Text(en="going on where you stopped", zh="从上次停下的地方继续"),
     "kept": Text(en="kept; `psi drill {kind}` goes on with it", zh="已保存；`psi drill {kind}` 可继续"),
     "done": Text(en="{count} answered, {share:.0%} of the points", zh="答了 {count} 题，得分率 {share:.0%}"),

@@ -9,7 +9,7 @@ from autograder.drills.deck import RAPID_SECONDS, Deck, Wanted, estimate, findin
 from autograder.drills.progress import misconceptions, picture, statistics, write
 from autograder.drills.proposal import marked, propose
 from autograder.drills.store import Review, Store
-from autograder.rubric import Status
+from autograder.rubric import Status, check
 from formulary import InputError
 
 BANK = Bank()
@@ -91,6 +91,7 @@ def test_an_estimate_may_be_a_tenth_off_and_has_its_time(deck):
     assert estimate(asked, part, f"{right * 1.08} B", 10).share == 1
     assert estimate(asked, part, f"{right * 1.2} B", 10).share == 0
     assert estimate(asked, part, f"{right} B", RAPID_SECONDS + 1).share == 0.5
+    assert check(asked.exercise, part, f"{right * 1.08} B").share == 0
 
 
 def test_own_marks_stay_within_the_line():

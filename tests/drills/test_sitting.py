@@ -58,6 +58,28 @@ def test_a_paper_that_is_left_goes_on_with_the_same_numbers(deck):
     assert again.body["questions"][0]["answers"] is not None and again.body["questions"][-1]["answers"] is None
 
 
+def test_the_second_window_on_a_paper_is_told_and_goes_on_from_what_the_first_kept(deck):
+    paper = sittings.draw_paper(deck, 15, random.Random(0))
+    deck.store.keep(paper)
+    first, second = (sittings.unfinished(deck.store, "paper") for _ in range(2))
+    Learner(deck, quit_after(1, "True")).terminal.paper(first)
+    late = Learner(deck, quit_after(1, "False"))
+    left = late.terminal.paper(second)
+    assert sum("Another window has gone on" in said for said in late.told) == 1
+    assert left == deck.store.sitting(paper.uid) and list(left.body["questions"][0]["begun"].values()) == ["True"]
+
+
+def test_a_paper_that_another_window_has_finished_is_not_marked_twice(deck):
+    paper = sittings.draw_paper(deck, 10, random.Random(1))
+    deck.store.keep(paper)
+    first, second = (sittings.unfinished(deck.store, "paper") for _ in range(2))
+    done = Learner(deck, lambda prompt: "").terminal.paper(first)
+    reviews = deck.store.reviews()
+    late = Learner(deck, lambda prompt: "")
+    assert late.terminal.paper(second) == done and deck.store.reviews() == reviews
+    assert any("Score sheet" in said for said in late.told)
+
+
 def test_a_paper_answered_in_full_is_marked_line_by_line_and_kept(deck):
     paper = sittings.draw_paper(deck, 10, random.Random(1))
     learner = Learner(deck, lambda prompt: "")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from autograder.drills.schedule import after
-from autograder.drills.store import Review, Sitting, Store, StoreError
+from autograder.drills.store import Overtaken, Review, Sitting, Store, StoreError
 
 WRITER = [sys.executable, "-m", "tests.drills.write_forever"]
 ROOT = Path(__file__).resolve().parents[2]
@@ -127,6 +127,31 @@ def test_a_file_of_a_newer_version_is_refused(tmp_path):
         db.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreError, match="newer version"):
         Store(path)
+
+
+def test_a_file_of_the_version_before_keeps_what_it_has(tmp_path):
+    path = tmp_path / "drills.sqlite"
+    with contextlib.closing(Store(path)) as store:
+        store.record(Review("a", 1.0, 3, 1.0))
+        store.keep(Sitting("paper", 1.0, {"questions": []}, "old"))
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("ALTER TABLE sitting DROP COLUMN version")
+        db.execute("PRAGMA user_version = 1")
+    store = Store(path)
+    sitting = store.sitting("old")
+    store.keep(sitting)
+    assert len(store.reviews()) == 1 and store.sitting("old") == sitting
+
+
+def test_of_two_windows_on_one_sitting_the_later_is_told(tmp_path):
+    store = Store(tmp_path / "drills.sqlite")
+    store.keep(Sitting("paper", 1.0, {"said": 0}, "one"))
+    first, second = store.sitting("one"), store.sitting("one")
+    first.body["said"] = 1
+    store.keep(first)
+    with pytest.raises(Overtaken):
+        store.keep(second)
+    assert store.sitting("one") == first and first.body["said"] == 1
 
 
 def test_an_import_does_not_take_a_paper_back_to_where_it_was(tmp_path):
