@@ -45,7 +45,13 @@ def _parser():
     run.add_argument(
         "--launcher", choices=LAUNCHERS, default="auto", help="how processes start (default: fork on a Linux CPU, else torchrun)"
     )
-    run.add_argument("--timeout", type=float, default=120, metavar="SECONDS", help="when the job counts as hanging (default 120)")
+    run.add_argument(
+        "--timeout",
+        type=float,
+        default=120,
+        metavar="SECONDS",
+        help="how long a job may take before it counts as hanging and is stopped (default 120); give a slow machine or a large model more",
+    )
     run.add_argument("--port", type=int, help="where ranks meet (default: a free port)")
     run.add_argument("--save", metavar="DIR", help="also write the measurement into this folder")
     report = _verb(verbs, "report", "report on measurements taken elsewhere", _report)

@@ -28,6 +28,11 @@ PROCESSES_PER_CORE = 32  # with more of them a job would time out before all hav
 POLL_SECONDS = 0.05
 FULL = 2**20  # bytes left on a disk that is as good as full
 PROGRESS = "progress: "
+QUIET = 20  # seconds without a word after which a reader is told so
+
+
+# for who was too impatient
+MORE_TIME = "\nif it was slow and did not hang, give it more: timeout=SECONDS, or psi lab run … --timeout SECONDS"
 
 
 class LaunchError(ValueError):
@@ -161,16 +166,23 @@ def command(job, nproc, args, restarts=0):
 
 def _watch(process, log_dir, timeout, progress):
     """Wait for the job's end; returns why it failed, or nothing."""
-    started, told = time.monotonic(), None
+    started, told, heard = time.monotonic(), None, (0, "")
     while (ended := process.poll()) is None:
         seconds, said = time.monotonic() - started, _last_said(log_dir)
         if seconds > timeout:
-            return f"the job did not finish within {timeout:g} s and was stopped; rank 0 last said: {said or 'nothing'}"
-        if told != (told := (int(seconds), said)):
+            return f"the job did not finish within {timeout:g} s and was stopped; rank 0 last said: {said or 'nothing'}{MORE_TIME}"
+        heard = heard if said == heard[1] else (seconds, said)
+        if told != (told := (int(seconds), said + _silence(seconds - heard[0], timeout))):
             progress(*told)
         time.sleep(POLL_SECONDS)
     progress(None, "")
     return _why(ended, log_dir) if ended["code"] else ""
+
+
+def _silence(quiet, timeout):
+    """For how long rank 0 has said nothing, in whole QUIETs, and when that will be taken for a hang."""
+    told = int(quiet // QUIET) * QUIET
+    return f" (rank 0 has said nothing new for {told} s; giving up at {timeout:g} s)" if told else ""
 
 
 def _why(ended, log_dir):
@@ -198,7 +210,7 @@ def progress_line():
         handle = display({"text/plain": ""}, raw=True, display_id=True)
         return lambda seconds, said: handle.update({"text/plain": _line(seconds, said)}, raw=True)
     if sys.stderr.isatty():
-        return lambda seconds, said: print(f"\r{_line(seconds, said):<70}\r", end="", file=sys.stderr, flush=True)
+        return lambda seconds, said: print(f"\r{_line(seconds, said):<100}\r", end="", file=sys.stderr, flush=True)
     return _line_by_line()
 
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from labs import logs, processes
-from labs.launch import ROOT, LaunchError, launch, progress_line
+from labs.launch import QUIET, ROOT, LaunchError, launch, progress_line
 
 DEAD = """
 from labs.jobs import ranks
@@ -57,6 +57,20 @@ def test_a_job_that_hangs(job, groups_left, monkeypatch, launcher):
     run = launch(job(HANG), 2, launcher=launcher, timeout=PATIENCE, progress=tell)
     assert f"did not finish within {PATIENCE} s" in run.failure and "waiting for nobody" in run.failure
     assert not groups_left()
+
+
+def test_silence_is_told_while_it_lasts(job, monkeypatch):
+    """The clock jumps as soon as the rank has said something, and to the end when its silence has been told."""
+    told, later = [], lambda by: SimpleNamespace(monotonic=lambda: time.monotonic() + by, sleep=time.sleep)
+
+    def tell(seconds, said):
+        told.append(said)
+        if said:
+            monkeypatch.setattr("labs.launch.time", later(PATIENCE if "nothing new" in said else QUIET + 1))
+
+    run = launch(job(HANG), 1, launcher="fork", timeout=PATIENCE, progress=tell)
+    assert f"waiting for nobody (rank 0 has said nothing new for {QUIET} s; giving up at {PATIENCE} s)" in told
+    assert "--timeout" in run.failure
 
 
 def test_a_rank_that_leaves_a_process_of_its_own(job, groups_left):
