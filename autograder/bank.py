@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from formulary import InputError, nearest
 
+from . import kept
 from .exercise import Exercise
 
 ROOT = Path(__file__).resolve().parent.parent / "exercises"
@@ -77,7 +78,7 @@ def _header(path):
 @cache
 def _once(path, changed):
     """The exercise in a file as it was last `changed`: read once for all banks."""
-    return load(path)
+    return kept.read(path, lambda path: load(path).worked_out())
 
 
 def load(path):

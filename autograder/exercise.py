@@ -77,6 +77,15 @@ class FormulaCall(Strict):
             found = found.limit(name, oo if to == "oo" else to)
         return found
 
+    @cached_property
+    def computing(self):
+        """The Formula as far as it computes, which is kept with the exercise: no formula has to be loaded for it."""
+        return self._chosen.bare()
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        return state | {"__dict__": {name: value for name, value in state["__dict__"].items() if name != "_chosen"}}
+
 
 class Mistake(Strict):
     """A wrong answer that people give, the hint that meets it, and the share of the part's points it keeps."""
@@ -212,6 +221,11 @@ class Exercise(Strict):
     def points(self):
         return sum(line.points for line in self.rubric)
 
+    @property
+    def template(self):
+        """The exercise with the blanks in its texts open."""
+        return self._template or self
+
     def part(self, name):
         """The part of that name. Raises InputError if there is none."""
         for part in self.parts:
@@ -240,9 +254,15 @@ class Exercise(Strict):
         return found
 
     def _values(self, instead):
+        """The given quantities and the values, some stated `instead`; those that do not follow from these stay what they are."""
+        known, changed = self.amounts if instead else {}, set(instead)
         found = {name: Amount(look_up(name).accept(value), look_up(name).unit) for name, value in self.given.items()}
         for name, value in self.values.items():
+            if name in known and name not in instead and not _follows(value, changed):
+                found[name] = known[name]
+                continue
             found[name] = instead.get(name) or (self._call(value, found) if isinstance(value, FormulaCall) else reckon(value, found))
+            changed.add(name)
         return found
 
     def _named_answers(self):
@@ -263,7 +283,7 @@ class Exercise(Strict):
             return None
 
     def _call(self, call, found):
-        chosen = call.chosen()
+        chosen = call.computing
         given = {name: value for name, value in self.given.items() if name in chosen.inputs}
         stated = {name: _settled(look_up(name), value, found) for name, value in call.values.items()}
         return Amount(chosen(**given | stated), chosen.unit)
@@ -316,6 +336,21 @@ class Exercise(Strict):
             return equivalence.key(self.expression(answer, own), frozenset(names_of(self.alphabet(part))))
         return set(answer) if part.type == "choice" else answer
 
+    @cached_property
+    def findings(self):
+        """What answers came to that were marked before, by part and answer."""
+        return {}
+
+    def worked_out(self):
+        """The exercise, once all has been worked out that its marking asks for."""
+        for part in self.parts:
+            self.expected(part)
+            for mistake in part.mistakes:
+                self.mistaken(part, mistake)
+            if part.type == "expression":
+                self.alphabet(part)
+        return self
+
     def filled(self):
         """The exercise with the blanks in all its texts filled."""
         made = _with_texts(self, lambda text: text.map(lambda words: fill(words, self.amounts)))
@@ -328,7 +363,7 @@ class Exercise(Strict):
 
     def variant(self, seed):
         """The exercise with fresh given values from its `ranges`, the same for the same seed; itself where it has none."""
-        return variants.variant(self._template or self, seed).filled() if self.ranges else self
+        return variants.variant(self.template, seed).filled() if self.ranges else self
 
     def faults(self):
         """(where, what) for each thing wrong that concerns more than one field."""
@@ -392,7 +427,7 @@ class Exercise(Strict):
         except InputError as error:
             yield ("ranges",), str(error)
             return
-        question = (self._template or self).question
+        question = self.template.question
         for name in drawn:
             if name not in self.given:
                 yield ("ranges",), f"{name} is drawn but not given"
@@ -425,6 +460,13 @@ def names_of(alphabet):
 
 def _mentions(text, name):
     return re.search(rf"(?<![\w.]){name}(?![\w.])", text)
+
+
+def _follows(value, names):
+    """Whether a value of an exercise is worked out from any amount of these names."""
+    if isinstance(value, FormulaCall):
+        return not names.isdisjoint(map(str, value.values.values()))
+    return any(_mentions(value, name) for name in names)
 
 
 def _settled(quantity, value, found):

@@ -4,6 +4,7 @@ Nothing is evaluated as code: a table of characters becomes a table of operation
 size of numbers. `1/2k` may mean a half of k or one over 2k, so such a text has two readings, and each is tried.
 """
 
+import copyreg
 import re
 import unicodedata
 from fractions import Fraction
@@ -16,6 +17,14 @@ from . import limits
 
 MP = mpmath.MPContext()
 MP.prec = 200
+
+
+def _again(parts):
+    """A number of MP's from what it is made of."""
+    return MP.make_mpf(parts)
+
+
+copyreg.pickle(MP.mpf, lambda number: (_again, (number._mpf_,)))  # a context has a class of its own, which pickle can't name
 
 
 class NotFormula(ValueError):

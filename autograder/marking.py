@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 
 from . import feedback, repair, sandbox
 from .answer import Unread
@@ -39,7 +39,7 @@ class Paper:
     cells: tuple[Original, ...]
     kernel: dict = field(default_factory=dict)
 
-    @property
+    @cached_property
     def lines(self):
         """The cells that carry points, by name."""
         return {cell.name: cell for cell in self.cells if cell.grade or cell.task}

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -211,6 +211,14 @@ class Formula:
     def by_convention(self):
         """The formula with the book's own conventions filled in."""
         return self.given(**self.defaults) if self.defaults else self
+
+    def bare(self):
+        """The formula as far as it computes: without its derivation and other formulas, so that it can be pickled."""
+        plain = lambda convention: replace(convention, alternatives=tuple(replace(a, formula=None) for a in convention.alternatives))
+        return replace(self, derivation=None, conventions=tuple(map(plain, self.conventions)))
+
+    def __getstate__(self):  # what was made ready to compute with is made anew
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def limit(self, name, to):
         """What the formula tends to as input `name` goes to `to` (a number or `sympy.oo`)."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from . import amounts
 from .units import BYTE, PURE, SECOND
@@ -101,9 +102,16 @@ def slip_of(stated, expected, unit, ranks=None, near=NEAR):
     if not stated or not expected or (stated < 0) != (expected < 0):
         return None
     ratio = stated / expected
-    for kind in KINDS:
-        for factor, what in kind.factors(unit, ranks).items():
-            for words, size in ((kind.large, factor), (kind.small, 1 / factor)):
-                if math.isclose(ratio, size, rel_tol=near):
-                    return Slip(kind.name, *(said.format(what=name) for said, name in zip(words, what, strict=True)))
-    return None
+    met = next((slip for size, slip in _slips(unit, ranks) if math.isclose(ratio, size, rel_tol=near)), None)
+    return met and Slip(*met)
+
+
+@lru_cache
+def _slips(unit, ranks):
+    """(ratio, (name, words in each language)) of every slip there may be with a unit, in the order to look for them."""
+    return tuple(
+        (size, (kind.name, *(said.format(what=name) for said, name in zip(words, what, strict=True))))
+        for kind in KINDS
+        for factor, what in kind.factors(unit, ranks).items()
+        for words, size in ((kind.large, factor), (kind.small, 1 / factor))
+    )

@@ -15,6 +15,7 @@ from tools import machine
 
 BROWSER_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 OFFLINE = Path(__file__).parent / "offline"
+os.environ.setdefault("SIXTEEN_PSI_CACHE", str(Path(__file__).parents[1] / "build" / "cache"))  # not the user's own
 
 # how long a call takes on a busy machine says nothing about what it returns
 UNHURRIED = settings(settings.get_profile("default"), deadline=None, suppress_health_check=[HealthCheck.too_slow])
