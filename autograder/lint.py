@@ -1,11 +1,12 @@
 """The bank's law: blank fails, the solution gets every point, each misconception meets its own hint, and no file is a stray.
 
-Further: a number's answer is worked out and not typed, no question tells its key, and `counts.yaml` beside the chapters'
-folders, where there is one, says how many exercises of each kind there are.
+Further: a number's answer is worked out and not typed, neither question nor hints tell a key, and `counts.yaml` beside the
+chapters' folders, where there is one, says how many exercises of each kind there are.
 """
 
 import re
 from collections import Counter
+from string import Formatter
 
 import yaml
 
@@ -16,7 +17,7 @@ from .bank import BankError, located
 from .exercise import LANGUAGES
 from .feedback import headings
 from .reasons import RubricError, load_rubric
-from .rubric import check, mark
+from .rubric import Status, check, mark
 
 FEWEST_MISTAKES = 2
 
@@ -61,7 +62,7 @@ def _faults(bank, name, path):
         yield from str(error).splitlines()
         return
     sides = list(_reasons(exercise)) or [*_sides(exercise), *_drawn_sides(exercise)]
-    for where, what in [*_place(exercise, path), *_typed(exercise), *_told(exercise), *sides]:
+    for where, what in [*_place(exercise, path), *_typed(exercise), *_told(exercise), *_given_away(exercise), *sides]:
         yield located(path, where, what)
 
 
@@ -102,6 +103,40 @@ def _told(exercise):
                 yield ("parts", index, "answer"), f"the question ({language}) tells the key {key}"
             if part.type == "reason" and key in told:
                 yield ("parts", index, "answer"), f"the question ({language}) holds the model answer"
+
+
+FORMULA = re.compile(r"[!-~Ͱ-Ͽ²√−·×]+(?: [-+−·×*/] [!-~Ͱ-Ͽ²√−·×]+)*")  # letters and signs, without words between them
+
+
+def _given_away(exercise):
+    """Hints, which are told before the deadline, that tell an amount the question does not, or an expression that is asked for."""
+    template, hints = exercise.template, list(_hints(exercise))
+    asked = [template.question, *(part.label for part in template.parts)]
+    asked += [option.text for part in template.parts if part.type == "choice" for option in part.options]
+    open_ = {*exercise.given, *(name for text in asked for name in _blanks(text))}
+    for where, hint in _hints(template):
+        if told := sorted(_blanks(hint) - open_):
+            yield where, f"the hint tells {', '.join(told)}, which the question does not"
+    for part in exercise.parts:
+        if part.type == "expression":
+            yield from ((where, f"the hint tells {part.name}: {said}") for where, hint in hints if (said := _said_in(hint, exercise, part)))
+
+
+def _hints(exercise):
+    """(where, hint) of each hint of the exercise and of its known mistakes."""
+    yield from ((("hints", index), hint) for index, hint in enumerate(exercise.hints))
+    for index, part in enumerate(exercise.parts):
+        yield from ((("parts", index, "mistakes", number, "hint"), mistake.hint) for number, mistake in enumerate(part.mistakes))
+
+
+def _blanks(text):
+    return {name for language in LANGUAGES for _, name, _, _ in Formatter().parse(getattr(text, language)) if name}
+
+
+def _said_in(hint, exercise, part):
+    """The piece of a hint that would be a right answer to an expression part, or None; one letter is no piece."""
+    pieces = [piece.strip(".,;:") for language in LANGUAGES for piece in FORMULA.findall(getattr(hint, language))]
+    return next((piece for piece in pieces if len(piece) > 2 and check(exercise, part, piece).status is Status.RIGHT), None)
 
 
 def _reasons(exercise):

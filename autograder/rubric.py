@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import math
+import re
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -80,6 +81,7 @@ class LineResult:
 WORDS = {
     "right": ("{label}: {stated} is right", "{label}：{stated}，正确"),
     "wrong": ("{label}: {stated} is not right", "{label}：{stated}，不对"),
+    "read": ("{said} (read as {read})", "{said}（读作 {read}）"),
     "taken": ("{label}: counts as right", "{label}：按正确计分"),
     "expected": ("expected: {expected}", "应为：{expected}"),
     "far": ("expected: {expected}; yours is {ratio} times that", "应为：{expected}；你的是它的 {ratio} 倍"),
@@ -177,7 +179,7 @@ def _carry_forward(exercise, part, finding, answers, carry):
     if own is None or not carried or not carried.value or not judge(own.value, carried.value, within=part.within).passed:
         return finding
     earlier = Text(**{language: ", ".join(getattr(exercise.part(name).label, language) for name in wrong) for language in LANGUAGES})
-    shown = write(own.value, own.unit, 4, part.scale)
+    shown = _shown(answers[part.name], write(own.value, own.unit, 4, part.scale))
     said = words("follows", label=part.label, stated=shown, earlier=earlier, share=f"{carry:.0%}")
     return replace(finding, status=Status.PARTLY, share=carry, said=said, hint=None, mistake="")
 
@@ -245,7 +247,7 @@ def _compare_number(exercise, part, value):
     known = {m.name: m for m in part.mistakes}
     wrong = {name: exercise.mistaken(part, m).value for name, m in known.items()}
     verdict = judge(stated, expected.value, within=part.within, unit=expected.unit, mistakes=wrong, ranks=exercise.ranks)
-    shown = write(stated, expected.unit, 4, part.scale)
+    shown = _shown(value, write(stated, expected.unit, 4, part.scale), alone)
     slip = verdict.slip and Text(en=verdict.slip.en, zh=verdict.slip.zh)
     if verdict.passed:
         return Finding(part.name, Status.RIGHT, 1, words("right", label=part.label, stated=shown), hint=slip)
@@ -262,6 +264,15 @@ def _amount(part, value, expected):
     if alone and part.alone and not judge(stated, expected.value, within=part.within).passed:
         return float(stated * unit_named(part.alone, expected.unit)[0]), False
     return stated, alone and expected.unit != PURE
+
+
+def _shown(value, read, alone=False):
+    """An amount as the learner wrote it; also as it was `read`, where the unit is missing or several numbers stand there."""
+    if not isinstance(value, str):
+        return read
+    said = quote(value, 60)
+    clear = not alone and len(re.findall(r"\d[\d.,]*", said)) == 1
+    return said if clear or read.replace(" ", "") in said.replace(" ", "") else words("read", said=said, read=read)
 
 
 def _missing_unit(stated, values, unit, within):

@@ -60,6 +60,23 @@ def test_units_that_slipped_are_named(written, hint):
     assert finding.status is Status.WRONG and hint in finding.hint.en
 
 
+@pytest.mark.parametrize(
+    ("name", "part", "written", "echo"),
+    [
+        ("E000-LQ01", "value", "5%", "5%"),
+        ("E000-LQ01", "value", "0.05", "0.05"),
+        ("E000-LQ01", "value", "7/70", "7/70 (read as 10%)"),
+        ("E000-LQ01", "value", "1/20 = 5%", "1/20 = 5%"),
+        ("E000-SA01", "total", "90GiB/卡", "90GiB/卡"),
+        ("E000-SA01", "total", "24", "24 (read as 24 B)"),
+        ("E000-SA01", "total", "8 * 7 GB", "8 * 7 GB (read as 56 GB)"),
+        ("E000-SA01", "total", 56e9, "56 GB"),
+    ],
+)
+def test_an_amount_is_told_as_it_was_written(name, part, written, echo):
+    assert rubric.check(BANK[name], BANK[name].part(part), written).said.en.endswith(f": {echo} is not right")
+
+
 def test_another_unit_is_wrong_and_what_cannot_be_read_goes_to_a_person():
     wrong, unread = results("E000-SA01", total="112 s")["ledger"], results("E000-SA01", total="a hundred and twelve")["ledger"]
     assert wrong.points == 0 and not wrong.needs_human
