@@ -29,6 +29,7 @@ from formulary.capacity import BINARY_BYTES, BIT_BYTES, FREE_SHARE, PREFIX_RATIO
 from formulary.claims import claims
 from formulary.hardware import GPUS, NETWORKS
 from formulary.memory import PARAM_STATE, STATE
+from formulary.reliability import CHECKPOINT_TIME
 from formulary.shapes import MODELS
 from formulary.units import BYTE
 
@@ -225,22 +226,42 @@ claims(chapter=0, verdict="unit_slip")
 #
 # ## Spot the slip
 #
-# The sentences below circulate, and every figure of bytes in them is a slip of unit: it was computed in powers of two
-# and written with the name of a power of ten. Write what it should say, in the unit that it claims, in place of its
-# `None`, a number and its unit in quotes, and run the cell. Chapter 3 says where the figures come from; to correct them
-# takes only this one. Mind the third: a figure per layer in MiB was added up in thousands.
+# Ten figures are wrong below, each by a slip of this chapter. The first five circulate: they were computed in powers of
+# two and written with the name of a power of ten. (Chapter 3 says where they come from; to correct them takes only this
+# one. Mind the third: a figure per layer in MiB was added up in thousands.)
+
+# %% tags=["hide-input"]
+told = claims(chapter=3, verdict="unit_slip")
+right = [(amounts.read(figure, BYTE), BYTE) for claim in told for figure in claim.computed.split("; ")]
+print(*map(": ".join, zip(("1", "2", "3", "4 and 5"), (claim.sentence for claim in told), strict=True)), sep="\n")
+
+# %% [markdown]
+# The other five end the sentences of a plan, and there the slips are of every kind: a prefix, bits, elements, whose
+# share it is, a unit of time.
+
+# %% tags=["hide-input"]
+adapter, saved = NETWORKS["InfiniBand NDR"], {"num_params": "7B", "storage_bandwidth": "2_000_000_000"}
+links, weights, cluster = Claim("An adapter sends {bandwidth:Gb/s}."), formula("weight_bytes"), {"world_size": 8, "stage": 3}
+wrong = {
+    "6": links(**adapter).replace("Gb", "GB"),
+    "7": Claim("In sixteen bits the weights of {num_params:B} parameters take {num_params:G}B.")(num_params="7B"),
+    "8": Claim("Of {num_params:B} parameters, training keeps states of {state_bytes:TiB}.")(num_params="70B").replace("TiB", "TB"),
+    "9": Claim("Under ZeRO stage {stage} these are, on {world_size} cards together, {zero_state_bytes}.")(num_params="70B", **cluster),
+    "10": Claim("A checkpoint of {checkpoint_bytes} at {storage_bandwidth}: {checkpoint_time:s}.")(**saved).replace(" s.", " min."),
+}
+right += [(adapter["bandwidth"], look_up("bandwidth").unit), (weights(num_params="7B"), BYTE)]
+right += [(STATE(num_params="70B"), BYTE), (STATE(num_params="70B"), BYTE), (CHECKPOINT_TIME(**saved), CHECKPOINT_TIME.unit)]
+print(*map(": ".join, wrong.items()), sep="\n")
+
+# %% [markdown]
+# Write what each figure should say in place of its `None`, a number and its unit in quotes, and run the cell.
 
 # %%
-slips = {claim.id: claim for claim in claims(chapter=3, verdict="unit_slip")}
-print(*(f"{name}: {claim.sentence}" for name, claim in slips.items()), sep="\n")
+answers = {1: None, 2: None, 3: None, 4: None, 5: None, 6: None, 7: None, 8: None, 9: None, 10: None}
 
-# %%
-corrected = {"C000-047": [None], "C002-021": [None], "C002-022": [None], "C002-074": [None, None]}
-
-for name, answers in corrected.items():
-    for answer, figure in zip(answers, slips[name].computed.split("; "), strict=True):
-        verdict = judge(amounts.read(answer, BYTE), amounts.read(figure, BYTE), unit=BYTE) if answer else None
-        print(name, verdict.outcome.value if verdict else "not answered", verdict.reason if verdict else "")
+for (number, answer), (value, unit) in zip(answers.items(), right, strict=True):
+    verdict = judge(amounts.read(answer, unit), value, unit=unit) if answer else None
+    print(number, verdict.outcome.value if verdict else "not answered", verdict.reason if verdict else "")
 
 # %% [markdown]
 # ## Check yourself

@@ -646,7 +646,7 @@ Claim("{copy:GB} or {copy:GiB}", copy=SCORE_ACTIVATION.under("one_score_copy"))(
 # column only, and stop where you would have agreed. The wrong ones first:
 
 # %%
-claims(chapter=3, verdict="wrong")
+claims(chapter=3, verdict="wrong").first("C002-009", "C002-033", "C002-070", "C002-075", "C002-076")
 
 # %% [markdown]
 # The slips of unit, which you corrected in chapter 0:
@@ -659,7 +659,7 @@ claims(chapter=3, verdict="unit_slip")
 # counted, and how many copies? Which part is recomputed?
 
 # %%
-claims(chapter=3, verdict="convention")
+claims(chapter=3, verdict="convention").first("C000-048", "C002-008", "C002-069", "C002-010")
 
 # %% [markdown]
 # ## Interview lens

@@ -463,7 +463,7 @@ Claim("Here the factor is {rank_scale}, and an unscaled sum would have left it o
 claims(chapter=12, verdict="wrong")
 
 # %%
-claims(chapter=12, verdict="convention")
+claims(chapter=12, verdict="convention").first("C000-060", "C002-098", "C002-103", "C003-043")
 
 # %% [markdown]
 # ## Interview lens

@@ -36,7 +36,9 @@ def _cell(position, cell):
     """The cell with an id that changes only when its place or its words do, and with no outputs."""
     identity = hashlib.sha256(f"{position}\0{cell.cell_type}\0{cell.source}".encode()).hexdigest()[:12]
     make = {"code": nbformat.v4.new_code_cell, "markdown": nbformat.v4.new_markdown_cell, "raw": nbformat.v4.new_raw_cell}[cell.cell_type]
-    metadata = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
+    tags = cell.metadata.get("tags")
+    hidden = {"jupyter": {"source_hidden": True}} if "hide-input" in (tags or ()) else {}
+    metadata = {"tags": tags, **hidden} if tags else {}
     return make(cell.source, id=identity, metadata=metadata)
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from .. import formula
 from ..quantity import InputError
 from ..reckon import Amount, Calculation, say
+from ..spelling import nearest
 from ..units import BYTE, UnitError
 from .stated import BOUNDS, Stated, read_stated
 
@@ -154,9 +155,29 @@ class Claims(tuple):
         known = list(VERDICTS) if of == "verdict" else sorted(set(values))
         return {value: values.count(value) for value in known}
 
+    def first(self, *names):
+        """The claims of these ids, and the others folded away below them. Raises InputError for an id that is not among them."""
+        known = {claim.id: claim for claim in self}
+        for name in names:
+            if name not in known:
+                raise InputError(f"no claim {name!r} here{nearest(name, known)}")
+        return Folded(Claims(known[name] for name in names), Claims(claim for claim in self if claim.id not in names))
+
     def _repr_markdown_(self):
         rows = ["| what is said | computed | verdict | why |", "|---|---|---|---|"]
         return "\n".join([*rows, *(f"| {c.sentence} | {c.computed} | {VERDICTS[c.verdict]} | {c.reason} |" for c in self)])
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Some claims that show themselves as a table, and others that do so when they are asked for."""
+
+    shown: Claims
+    others: Claims
+
+    def _repr_markdown_(self):
+        others = f"<details><summary>{len(self.others)} more</summary>\n\n{self.others._repr_markdown_()}\n\n</details>"
+        return f"{self.shown._repr_markdown_()}\n\n{others}"
 
 
 class Rulings(dict):

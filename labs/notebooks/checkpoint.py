@@ -2,7 +2,8 @@
 # # Lab: ranks die, training goes on
 #
 # After this lab you can decide how often a training run should save, what a checkpoint has to hold, and whether a run that was
-# killed and one that was not are the same run. It takes 30 minutes; the runs take about a minute, on a laptop, without a GPU.
+# killed and one that was not are the same run. It takes 30 minutes; the runs take about a minute, on a laptop, without a GPU
+# (with GPUs it has not been run).
 #
 # You predict first. Then several real processes train a small model, and one of them is killed in the middle of a step, as a
 # machine dies that loses its power. All are started again, take up the last checkpoint, and every loss is compared bit by bit.

@@ -174,7 +174,7 @@ report.explained(my_explanation)
 on_gpu(lab)
 
 # %% [markdown]
-# Such a run with close to a billion parameters, kept with the book:
+# Such a run on one H200 with close to a billion parameters, kept with the book:
 
 # %%
 lab.report(kept("model_states-h200"))

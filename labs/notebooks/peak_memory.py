@@ -191,7 +191,7 @@ report.explained(my_explanation)
 on_gpu(lab)
 
 # %% [markdown]
-# Such a run, kept with the book:
+# Such a run on one H200, kept with the book:
 
 # %%
 lab.report(kept("peak_memory-h200"))

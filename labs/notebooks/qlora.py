@@ -148,7 +148,7 @@ f"{write(large.total, BYTE)} of {write(card['memory_capacity'], BYTE)}"
 on_gpu(lab)
 
 # %% [markdown]
-# And this one was held to the memory of the card above:
+# And this one, on one H200, was held to the memory of the card above:
 
 # %%
 lab.report(kept("qlora-h200"))

@@ -169,7 +169,7 @@ report.explained(my_explanation)
 on_gpu(lab)
 
 # %% [markdown]
-# Such a run, kept with the book:
+# Such a run on one H200, kept with the book:
 
 # %%
 lab.report(kept("throughput-h200"))

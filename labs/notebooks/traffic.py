@@ -208,7 +208,8 @@ report.explained(my_explanation)
 # **a reduce-scatter sent as an all-reduce.** On gloo's wire, full sharding costs as many passes as the paper gives it plus one.
 # Someone who times FSDP on CPUs and concludes for GPUs is off by that much. NCCL on the wire: not yet measured.
 #
-# On a GPU the same script runs with `lab.run(…, device="cuda")`, one GPU for each process. GPU figures: not yet measured.
+# On GPUs the same script is started with `lab.run(…, device="cuda")`, one GPU for each process. It has been tried on one H200
+# and did not finish there, so there are no figures of GPUs, and none of several.
 #
 # ## Questions
 #

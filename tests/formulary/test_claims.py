@@ -118,6 +118,17 @@ def test_a_table_shows_itself():
     assert all(row.count("|") == 5 and "wrong" in row for row in rows)
 
 
+def test_a_long_table_shows_what_is_chosen_and_folds_the_rest_away():
+    wrong = claims(chapter=7, verdict="wrong")
+    shown, folded = wrong.first("C004-016", "C002-050")._repr_markdown_().split("<details>")
+    rows = lambda text: [line for line in text.splitlines() if line.startswith("| ")][1:]
+    assert [row.split(" | ")[0].removeprefix("| ") for row in rows(shown)] == [claim(name).sentence for name in ("C004-016", "C002-050")]
+    assert len(rows(shown)) + len(rows(folded)) == len(wrong) and f"{len(wrong) - 2} more" in folded
+    with pytest.raises(InputError, match="C004-016"):
+        wrong.first("C004-0166")
+
+
+
 # --- the rule ------------------------------------------------------------------------------------------------------------
 
 SEVEN = {"num_params": "7B", "world_size": 8, "accumulation_steps": 1}

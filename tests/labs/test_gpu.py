@@ -1,5 +1,7 @@
 """Each lab that runs on a GPU does so at a size that fits the one there is."""
 
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -7,7 +9,7 @@ import torch
 
 from formulary.hardware import GPUS
 from formulary.units import BYTE
-from labs import gpu, load
+from labs import LABS, gpu, load
 
 T4 = gpu.Gpu("Tesla T4", (7, 5), int(GPUS["T4"]["memory_capacity"]))
 L4 = gpu.Gpu("NVIDIA L4", (8, 9), 2 * T4.memory)
@@ -50,3 +52,11 @@ def test_with_a_gpu_it_runs_there(monkeypatch):
     lab = SimpleNamespace(name="throughput", run=lambda nproc, **given: asked.update(given, nproc=nproc) or report)
     assert gpu.on_gpu(lab)._repr_markdown_() == f"{T4}\n\na table"
     assert (asked["nproc"], asked["device"], asked["dtype"]) == (1, "cuda", "float32")
+
+
+def test_the_readme_says_which_labs_ran_on_a_gpu_and_names_every_lab():
+    folder = Path(gpu.__file__).parent
+    said = dict(re.findall(r"^\| (`.+) \| (.+) \|$", (folder / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
+    ran = {lab for labs, where in said.items() for lab in re.findall(r"`(\w+)`", labs) if where.startswith("on ")}
+    assert ran == {file.name.removesuffix("-h200.json") for file in folder.glob("measurements/*-h200.json")}
+    assert {lab for labs in said for lab in re.findall(r"`(\w+)`", labs)} == set(LABS)
