@@ -148,7 +148,7 @@ def _how(exercise, part):
 def _blanks(exercise, part, kind):
     if kind == "amount":
         return {"example": example(exercise.expected(part).unit)}
-    return {"letters": ", ".join(shown(exercise.alphabet(part)))} if kind == "expression" else {}
+    return {"letters": ", ".join(shown(exercise.alphabet(part), exercise.meant(part)))} if kind == "expression" else {}
 
 
 def solution(exercise, language):

@@ -306,10 +306,13 @@ class Exercise(Strict):
         return {}
 
     def _alphabet(self, part):
-        letters = {**self.letters, **part.letters}
-        answers = (self.expression(answer, letters.values()) for answer in (part.answer, *(m.answer for m in part.mistakes)))
-        meant = [name for answer in answers for name in sorted(map(str, answer.free_symbols))]
-        return symbols.alphabet(dict.fromkeys([*meant, *letters.values(), *self.given]), letters)
+        return symbols.alphabet(dict.fromkeys([*self.meant(part), *self.given]), {**self.letters, **part.letters})
+
+    def meant(self, part):
+        """The names that answers to an expression part, right or wrong, are made of, and those that letters are chosen for."""
+        own = {**self.letters, **part.letters}.values()
+        answers = (self.expression(answer, own) for answer in (part.answer, *(m.answer for m in part.mistakes)))
+        return [*(name for answer in answers for name in sorted(map(str, answer.free_symbols))), *own]
 
     def expected(self, part):
         """The right answer of a part: a bool, a set of keys, an Amount, a Key, or a Text."""

@@ -145,9 +145,10 @@ def first_letters(letters):
     return {name: found.get(name, name) for names in letters.values() for name in names}
 
 
-def shown(letters):
-    """The letters by which quantities are shown, in order."""
-    return sorted(set(first_letters(letters).values()), key=lambda letter: (letter.lower(), letter))
+def shown(letters, names=None):
+    """The letters by which quantities are shown, or those of these `names`, in order."""
+    first = first_letters(letters)
+    return sorted({first[name] for name in names or first}, key=lambda letter: (letter.lower(), letter))
 
 
 def written(expr, letters):

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from nbgrader.nbgraderformat import MetadataValidator
 
-from autograder.assignment import Assignment, answer_id, assignments, grade_id, load_assignment, solution
+from autograder.assignment import Assignment, answer_id, assignments, grade_id, how, load_assignment, solution
 from autograder.bank import Bank, BankError
 from autograder.cells import read_cell
 from autograder.source import build, write_source
@@ -99,3 +99,8 @@ def test_an_unknown_exercise_is_named():
     lost = Assignment.model_validate({"id": "ps99", "title": {"en": "a", "zh": "b"}, "exercises": ["E999-TF01"]})
     with pytest.raises(InputError, match="no exercise 'E999-TF01'"):
         build(lost, BANK)
+
+
+def test_only_letters_that_the_question_uses_are_told():
+    exercise = Bank()["E000-LQ02"]
+    assert how(exercise, exercise.part("total")).en == "a formula in the letters k, S"
