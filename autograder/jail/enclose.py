@@ -68,6 +68,7 @@ def _become(user):
 
 def _furnish(folder):
     """A home in its folder, and the same dice for everyone: two runs of the same cells give the same answers."""
-    os.environ.update(HOME=folder, TMPDIR=folder, MPLCONFIGDIR=folder)
+    for name in ("HOME", "TMPDIR", "MPLCONFIGDIR"):  # one by one, for `update` would touch every class there is of mappings
+        os.environ[name] = folder
     sys.path.insert(0, folder)
     random.seed(0)  # a fork had thrown them anew

@@ -6,6 +6,7 @@ another process, or change a limit.
 
 import ctypes
 import errno
+import functools
 import os
 import struct
 
@@ -228,6 +229,17 @@ _X32 = 0x40000000  # numbers from here on are a second, differently numbered tab
 def program(machine):
     """The filter as a list of 8-byte instructions."""
     column = _COLUMN[machine]
+    code = [*_same_for_all(machine)]
+    for numbers, alternatives, refuse in guarded().values():
+        if numbers[column] is not None:
+            code += _guard(numbers[column], alternatives, refuse)
+    return [*code, _instruction(_RETURN, _NOT_PERMITTED)]
+
+
+@functools.cache
+def _same_for_all(machine):
+    """What comes first in the filter of every process: calls that pass or fail whatever their arguments are."""
+    column = _COLUMN[machine]
     code = [
         _instruction(_LOAD, _ARCH_AT),  # a 32-bit call on a 64-bit machine has other numbers: kill, don't guess
         _instruction(_EQUAL, _AUDIT_ARCH[machine], 1, 0),
@@ -240,10 +252,7 @@ def program(machine):
         for number in (numbers[column] for numbers in table.values()):
             if number is not None:
                 code += [_instruction(_EQUAL, number, 0, 1), _instruction(_RETURN, verdict)]
-    for numbers, alternatives, refuse in guarded().values():
-        if numbers[column] is not None:
-            code += _guard(numbers[column], alternatives, refuse)
-    return [*code, _instruction(_RETURN, _NOT_PERMITTED)]
+    return code
 
 
 def _guard(number, alternatives, refuse):

@@ -39,6 +39,7 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "MPLBACKEND": "Agg",
     "PYTHONHASHSEED": "0",  # the same order of sets, and so the same answers, in every run
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",  # large pages where allowed: fewer for each fork to take over and give back
     "MALLOC_ARENA_MAX": "2",  # else each thread takes address space by the hundred megabytes, which is counted
     **{f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB")},
 }

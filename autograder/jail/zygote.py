@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 
-from . import inmate, kernel, namespaces, places, sweep
+from . import inmate, kernel, namespaces, places, seccomp, sweep, warm
 from .enclose import Cage, can_change_user, enclose
 from .limits import Limits
 
@@ -60,19 +60,27 @@ def _settle(preload, without):
         raise RuntimeError(f"importing {', '.join(preload)} started threads, which a fork would lose: preload fewer modules")
     pages = int(_read(processes, "self/statm").split()[0])
     os.close(processes)
+    seccomp.program(kernel.MACHINE)  # most of it is the same for every run, and kept
     users = "users" not in without and can_change_user(readable)
     return Cage(tuple(readable), inside, users, pages * resource.getpagesize(), 0 if users else threads_now)
 
 
+_DICE = {"numpy": "numpy.random", "sympy": "sympy.core.random"}  # module: what of it throws dice
+
+
 def _import(names):
+    """Import the modules and use them once."""
+    gc.disable()  # hardly any of it is garbage
     sys.meta_path.append(_Taught)
     sys.dont_write_bytecode = True
     for name in names:
         importlib.import_module(name)
-    if "numpy" in sys.modules:
-        importlib.import_module("numpy.random").seed(0)  # here, since it is only imported on first use
-    gc.collect()
+    for name in warm.FIRST_USES.keys() & names:
+        warm.FIRST_USES[name]()
+    for name in _DICE.keys() & sys.modules.keys():
+        importlib.import_module(_DICE[name]).seed(0)
     gc.freeze()  # a collection in a fork would otherwise copy every page
+    gc.enable()
 
 
 class _Taught:

@@ -15,6 +15,7 @@ import pytest
 from autograder.jail import JailFault, Limits, places, run_examined, run_jailed
 from autograder.jail.runs import zygote
 from autograder.jail.warden import Zygote
+from autograder.sandbox import SLOW
 
 LADDERS = {"every layer": (), "the floor alone": ("namespaces", "users")}
 ladders = pytest.mark.parametrize("without", LADDERS.values(), ids=LADDERS.keys())
@@ -117,6 +118,28 @@ def test_honest_cells_work(name, without):
     cell, answer = HONEST[name]
     result = run_jailed([cell], ["answer"], limits=Limits(seconds=60, cpu_seconds=60), without=without)
     assert result.answers == {"answer": answer}, result
+
+
+# What a run leaves in the libraries that its zygote has warmed, and the dice they throw.
+TRACES = """
+import random, matplotlib as mpl, matplotlib.pyplot as plt, numpy as np, sympy as sp, sympy.core.random as dice
+traces = [plt.get_fignums(), mpl.rcParams["lines.linewidth"], sp.Symbol("x").is_positive, hasattr(np, "mark")]
+thrown = [float(np.random.rand()), random.random(), dice.rng.random()]
+plt.figure(), mpl.rcParams.update({"lines.linewidth": 99})
+sp.Symbol.is_positive, np.mark = True, True
+"""
+
+
+def test_runs_of_warmed_zygotes_find_no_trace_of_another_and_throw_the_same_dice():
+    found = [run_jailed([TRACES], ["traces", "thrown"], preload=SLOW, without=without) for without in ((), (), ("namespaces",))]
+    assert found[0].answers == found[1].answers == found[2].answers, found
+    assert found[0].answers["traces"][0] == []
+
+
+def test_a_warmed_zygote_holds_no_file_open():
+    source = zygote(SLOW)
+    forks = [source.process.pid, *_children(source.process.pid)][-1]
+    assert {path for handle in pathlib.Path(f"/proc/{forks}/fd").iterdir() if (path := os.readlink(handle))[0] == "/"} == {"/dev/null"}
 
 
 def test_arrays_pass_to_the_tests_and_back():
