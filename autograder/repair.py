@@ -4,12 +4,14 @@ Nothing that a file says about itself is believed but which cell an answer belon
 the answer is unambiguous, and that is said; an answer that can't be told is lost, and a person looks for it.
 """
 
+import contextlib
+import itertools
 import json
 import os
 import re
 import stat
 from dataclasses import dataclass, field
-from itertools import pairwise
+from pathlib import Path
 
 from . import limits
 from .exercise import Text
@@ -125,6 +127,28 @@ def load(path):
             return file.read(limits.NOTEBOOK)
     finally:
         os.close(handle)
+
+
+def beside(folder):
+    """(path, bytes) of the files handed in beside notebooks, as many as we take; links and what is no file are left out."""
+    left = limits.BESIDE
+    for path in itertools.islice(_files(folder), limits.BESIDE_FILES):
+        if path.stat().st_size <= left:
+            with contextlib.suppress(Unreadable):
+                data = load(path)
+                left -= len(data)
+                yield path.relative_to(folder), data
+
+
+def _files(folder):
+    """The files in a folder and in the folders of it, in order, but for notebooks, time stamps, hidden ones and links."""
+    for top, folders, names in os.walk(folder):
+        folders[:] = sorted(filter(_is_extra, folders))
+        yield from (path for path in (Path(top, name) for name in sorted(filter(_is_extra, names))) if stat.S_ISREG(path.lstat().st_mode))
+
+
+def _is_extra(name):
+    return not name.startswith(".") and ".ipynb" not in name.lower() and name.lower() != "timestamp.txt"
 
 
 def read(data):
@@ -329,5 +353,5 @@ def _told(cells, originals, chosen, doubled, placed):
             yield said(REPAIRS, key, names=", ".join(names[:5]) + (" …" if len(names) > 5 else ""))
     if missing:
         yield said(REPAIRS, "missing", count=len(missing))
-    if any(one > other for one, other in pairwise(order)):
+    if any(one > other for one, other in itertools.pairwise(order)):
         yield said(REPAIRS, "order")

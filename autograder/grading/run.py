@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -80,9 +81,7 @@ class Course:
         """The Marker of an assignment of this course."""
         told = self.config.WithBank
         if "assignments" not in told:
-            raise InputError(
-                f"{self.folder / 'nbgrader_config.py'} sets up no marking: call configure(c) there"
-            )
+            raise InputError(f"{self.folder / 'nbgrader_config.py'} sets up no marking: call configure(c) there")
         assignment = load_assignment(name, told.assignments)
         return Marker(assignment, papers, told.bank, secret(Path(told.assignments).parent), told.get("book", ""))
 
@@ -269,14 +268,25 @@ class _Run:
         return done, where, Handed(item.timestamp, item.source, self.how[item.paper], state, reason, hashed)
 
     def _write_notebook(self, item, done):
-        """As nbgrader leaves a marked submission: the notebook, the time stamp, and the assignment's own other files."""
+        """As nbgrader leaves a marked submission: the notebook, the time stamp, and the files that belong to it."""
         folder = self.course.place("autograded", item.student, self.name)
         folder.mkdir(parents=True, exist_ok=True)
-        for path in self._own_files():
-            _write(folder / path.name, path.read_bytes())
+        if done.whole:
+            self._write_files(folder, self.course.place("submitted", item.student, self.name))
         if item.timestamp:
             _write(folder / "timestamp.txt", item.timestamp.encode())
         _write(folder / f"{item.paper}.ipynb", done.notebook.encode())
+
+    def _write_files(self, folder, submitted):
+        """What was handed in beside the notebook, and the assignment's own other files, which nothing handed in takes the place of."""
+        _clear(folder)
+        own = {path.name.lower() for path in self._own_files()}
+        for name, data in repair.beside(submitted):
+            if name.parts[0].lower() not in own:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                _write(folder / name, data)
+        for path in self._own_files():
+            _write(folder / path.name, path.read_bytes())
 
     def _own_files(self):
         folder = self.course.place("source", ".", self.name)
@@ -334,6 +344,15 @@ def _outcome(lines, notes):
     if broken:
         return BROKEN, f"we could not mark {', '.join(broken)}"
     return (WAITS, f"{len(waiting)} lines wait" + (f"; {told}" if told else "")) if waiting else (GRADED, told)
+
+
+def _clear(folder):
+    """Remove all but the notebooks that are marked."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.suffix != ".ipynb":
+            path.unlink()
 
 
 def _write(path, data, mode=0o444):

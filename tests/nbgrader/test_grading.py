@@ -14,6 +14,7 @@ import time
 import nbformat
 import pytest
 
+from autograder import limits
 from autograder.assignment import load_assignment
 from autograder.bank import ROOT as EXERCISES
 from autograder.bank import Bank
@@ -94,6 +95,25 @@ def test_a_changed_key_marks_again_only_what_it_affects_and_manual_scores_stay(f
     assert tally.lines == len(mine) and changed == mine
     assert {row[3] for row in fresh.rows()[: len(before)] if len(row) == 5} == {0.25}
     assert fresh.grades("student_perfect")[f"{EXERCISE}-choice"][:3] == (0, 0.25, True)
+
+
+def test_what_is_handed_in_beside_the_notebook_comes_along(fresh, tmp_path):
+    student = min(path.name for path in (fresh.folder / "submitted").iterdir())
+    place, marked = (fresh.folder / kind / student / fresh.assignment for kind in ("submitted", "autograded"))
+    (tmp_path / "secret.txt").write_text("not theirs")
+    (place / "plots").mkdir()
+    (place / "plots" / "one.csv").write_text("1,2")
+    (place / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (place / "folder").symlink_to(tmp_path)
+    os.mkfifo(place / "pipe")
+    (place / "huge.bin").write_bytes(bytes(limits.BESIDE + 1))
+    assert fresh.grade().broken == 0
+    assert (marked / "plots" / "one.csv").read_text() == "1,2"
+    assert {path.name for path in marked.iterdir()} <= {"plots", f"{fresh.assignment}.ipynb", "timestamp.txt"}
+    shutil.rmtree(place / "plots")
+    (place / "plots").write_text("now a file")
+    assert fresh.grade(force=True).broken == 0
+    assert (marked / "plots").read_text() == "now a file"
 
 
 def test_feedback_is_written_again_after_a_person_has_marked(fresh):
