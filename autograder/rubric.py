@@ -156,7 +156,19 @@ def _status(findings, share):
 
 
 def check(exercise, part, value):
-    """The Finding on one part's answer."""
+    """The Finding on one part's answer; a short answer that many give is looked at once."""
+    given = part.name, repr(value)
+    if given not in exercise.findings:
+        if len(given[1]) > SHORT or len(exercise.findings) >= KEPT:
+            return _check(exercise, part, value)
+        exercise.findings[given] = _check(exercise, part, value)
+    return exercise.findings[given]
+
+
+SHORT, KEPT = 200, 4096  # characters of an answer, and findings of an exercise, that are kept
+
+
+def _check(exercise, part, value):
     if is_blank(value):
         return Finding(part.name, Status.BLANK, 0, words("blank", label=part.label), _expected(exercise, part))
     if isinstance(value, Unread):
