@@ -13,6 +13,7 @@ from . import forms, mounts
 ROOT = Path(__file__).resolve().parent.parent
 CODE = ("formulary", "explorers", "autograder", "labs", "exercises/bank")
 RUN_S = 600
+MODEL = "IPY_MODEL_"
 VIEW, STATE = "application/vnd.jupyter.widget-view+json", "application/vnd.jupyter.widget-state+json"
 
 
@@ -20,9 +21,10 @@ def page(path, cache):
     """The notebook at `path` with its outputs, ready for the site; run again only if it or the code it runs has changed."""
     notebook = _run(path, cache)
     models = notebook.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
+    links = _links(models)
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            cell.outputs = [shown for output in cell.outputs for shown in _shown(output, models)]
+            cell.outputs = [shown for output in cell.outputs for shown in _shown(output, models, links)]
     notebook.metadata.pop("widgets", None)
     return notebook
 
@@ -49,7 +51,13 @@ def _fingerprint(path):
     return found.hexdigest()[:16]
 
 
-def _shown(output, models):
+def _links(models):
+    """Rows (model, setting, model, setting): what `jslink` has linked, as a dashboard does."""
+    ends = [(link["state"]["source"], link["state"]["target"]) for link in models.values() if link["model_name"] == "LinkModel"]
+    return [(one.removeprefix(MODEL), name, other.removeprefix(MODEL), named) for (one, name), (other, named) in ends]
+
+
+def _shown(output, models, links):
     """What the page shows for one output: forms and explorers alive, other widgets by what they have drawn."""
     data = output.get("data", {})
     if QUESTION in data:
@@ -58,7 +66,7 @@ def _shown(output, models):
         return [output]
     model = models.get(data[VIEW]["model_id"], {}).get("state", {})
     if "_esm" in model:
-        return [_html(mounts.explorer(model, output.get("data", {}), output.get("metadata", {})))]
+        return [_html(mounts.explorer(data[VIEW]["model_id"], model, links, data, output.get("metadata", {})))]
     drawn = [nbformat.from_dict(each) for each in _drawn(data[VIEW]["model_id"], models)]
     return [_html(mounts.NEEDS_KERNEL), *drawn]
 
@@ -68,7 +76,7 @@ def _drawn(name, models):
     state = models.get(name, {}).get("state", {})
     yield from state.get("outputs", ())
     for child in state.get("children", ()):
-        yield from _drawn(child.removeprefix("IPY_MODEL_"), models)
+        yield from _drawn(child.removeprefix(MODEL), models)
 
 
 def _html(text):

@@ -48,6 +48,19 @@ async function mount(holder, place) {
     navigator.clipboard?.writeText(location.href).then(() => (link.textContent = "Copied"), () => {});
   });
   if (Object.keys(asked).length) holder.scrollIntoView();
+  return { model, asked, links: JSON.parse(holder.dataset.links), name: holder.dataset.model };
+}
+
+// Explorers that share settings, as a dashboard's do: what moves in one moves in the others.
+function join(mounted) {
+  const models = Object.fromEntries(mounted.map(({ name, model }) => [name, model]));
+  for (const { model, asked, links } of mounted) {
+    for (const [own, other, theirs] of links) {
+      const pass = () => models[other]?.set(theirs, model.get(own));
+      model.on(`change:${own}`, pass);
+      if (own in asked) pass();
+    }
+  }
 }
 
 // --- questions --------------------------------------------------------------------------------------------------------------
@@ -99,6 +112,6 @@ function ask(form) {
 }
 
 if (typeof document !== "undefined") {
-  document.querySelectorAll(".psi-mount").forEach((holder, i) => mount(holder, i + 1));
+  Promise.all([...document.querySelectorAll(".psi-mount")].map((holder, i) => mount(holder, i + 1))).then(join);
   document.querySelectorAll(".psi-form").forEach(ask);
 }

@@ -13,15 +13,18 @@ from book import build
 
 LESSON = [
     ("markdown", "# A lesson\n\nIt holds $\\frac{a}{b}$, and [a lab](../labs/notebooks/model_states.ipynb)."),
-    ("code", "from autograder import ask\nfrom explorers import memory_explorer, pipeline_explorer\nfrom formulary import formula"),
+    ("code", "from autograder import ask\nfrom formulary import formula"),
+    ("code", "from explorers import Dashboard, memory_explorer, pipeline_explorer, sharding_explorer"),
     ("code", "formula('pipeline_bubble')"),
     ("code", "memory_explorer(num_params='7B', world_size=8, stage=1, memory_capacity='80GB')"),
     ("code", "pipeline_explorer(4, 8)"),
+    ("code", "Dashboard({'states': memory_explorer('7B'), 'ranks': sharding_explorer('7B')})"),
     ("code", "ask('E004-Q05', 'en').form()"),
     ("code", "ask('E002-Q02').form()"),
     ("code", "ask('E000-TF01', 'en').form()"),
     ("code", "import ipywidgets\n_ = ipywidgets.interact(lambda x: print('drawn', x), x=(1, 9))"),
 ]
+ALL_SHOWN = "document.querySelectorAll('.psi-mount svg').length === 4"
 ADDRESS = "https://github.com/example/sixteen-psi"
 # the theme's own: its search button is named otherwise than it reads
 THEIRS = {"label-content-name-mismatch"}
@@ -64,7 +67,7 @@ def open_at(site, open_page):
 @pytest.fixture
 def lesson(open_at):
     page = open_at("chapters/01_lesson.html")
-    page.wait_for_function("document.querySelectorAll('.psi-mount svg').length === 2")
+    page.wait_for_function(ALL_SHOWN)
     return page
 
 
@@ -74,6 +77,24 @@ def test_an_explorers_first_slider_moves_number_and_picture(lesson):
         mount.locator("input[type=range]").first.press("ArrowRight")
         assert mount.locator(".psi-headline").text_content() != number
         assert mount.locator("svg").inner_html() != picture
+
+
+def test_what_a_dashboard_links_moves_together(lesson, site, open_at):
+    on = lambda page, number: page.locator(f"#explorer-{number}")
+    box = lambda page, number: on(page, number).get_by_label("Parameters, typed")
+    alone = box(lesson, 1).input_value()
+    before = on(lesson, 4).locator("svg").inner_html()
+    box(lesson, 3).fill("13B")
+    box(lesson, 3).press("Enter")
+    assert (box(lesson, 4).input_value(), box(lesson, 1).input_value()) == ("13B", alone)
+    assert on(lesson, 4).locator("svg").inner_html() != before
+    box(lesson, 4).fill("30B")
+    box(lesson, 4).press("Enter")
+    assert box(lesson, 3).input_value() == "30B"
+    on(lesson, 4).get_by_role("button", name="Link to this state").click()
+    shared = open_at(lesson.url.removeprefix(site))
+    shared.wait_for_function(ALL_SHOWN)
+    assert box(shared, 3).input_value() == "30B"
 
 
 def test_a_state_has_an_address(lesson, site, open_at):
