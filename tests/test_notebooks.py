@@ -13,7 +13,8 @@ PATIENCE = 600  # seconds for a cell; a lab in it may take half of them
 
 def run(notebook, folder):
     """Execute `notebook` in place, in a kernel of its own that starts in `folder`."""
-    NotebookClient(notebook, timeout=PATIENCE, startup_timeout=PATIENCE, kernel_name="python3", resources={"metadata": {"path": str(folder)}}).execute()
+    waits, where = {"timeout": PATIENCE, "startup_timeout": PATIENCE}, {"metadata": {"path": str(folder)}}
+    NotebookClient(notebook, **waits, kernel_name="python3", resources=where).execute()
     return notebook
 
 
