@@ -4,7 +4,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from explorers import frontend
-from tests.browser.jupyterlab import Lab
+from tests.browser.jupyterlab import PATIENCE_MS, Lab
 
 BARE = frontend.static("bare.js")
 # JupyterLab's own values, so that an explorer without JupyterLab can be looked at in either theme
@@ -22,6 +22,7 @@ def open_page(browser):
 
     def open_page(width=1000):
         contexts.append(browser.new_context(viewport={"width": width, "height": 900}))
+        contexts[-1].set_default_timeout(PATIENCE_MS)
         page = contexts[-1].new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
         return page

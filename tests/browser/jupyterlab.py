@@ -13,7 +13,8 @@ import nbformat
 from playwright.sync_api import TimeoutError as Late
 
 ROOT = Path(__file__).resolve().parents[2]
-START_S, RUN_S, STOP_S = 120, 180, 15
+START_S, RUN_S, STOP_S = 300, 600, 15
+PATIENCE_MS = 120_000  # for a single step in the browser
 SETTINGS = {
     "--ServerApp.ip": "127.0.0.1",
     "--ServerApp.port_retries": "0",
@@ -86,7 +87,7 @@ class Lab:
         for _ in range(5):
             choose(page, "Run", "Run All Cells")
             try:
-                page.wait_for_function(STARTED, timeout=6000)
+                page.wait_for_function(STARTED, timeout=20_000)
                 break
             except Late:
                 continue

@@ -9,11 +9,12 @@ for make in EXPLORERS.values():
     display(make())
 """
 SLIDERS = "input[type=range]"
+FIGURES = ".psi-report > :not(.psi-aloud)"  # what is read aloud follows a while after them
 
 
 def seen(explorer):
     """The number and the picture that it shows."""
-    return explorer.locator(".psi-report").text_content(), explorer.locator(".psi-picture svg").inner_html()
+    return explorer.locator(FIGURES).all_text_contents(), explorer.locator(".psi-picture svg").inner_html()
 
 
 def moves(explorer):

@@ -17,6 +17,7 @@ from formulary.models import MODEL_PARAMS
 from formulary.shapes import MODELS
 
 SLIDERS = "input[type=range]"
+FIGURES = ".psi-report > :not(.psi-aloud)"  # what is read aloud follows a while after them
 
 
 @pytest.fixture
@@ -163,7 +164,7 @@ def test_elements_are_kept_from_one_picture_to_the_next(bare, explorer):
 
 def test_every_explorers_first_slider_moves_number_and_picture(bare, open_page):
     page, still = open_page(), []
-    seen = lambda: (page.locator(".psi-report").text_content(), page.locator("svg").inner_html())
+    seen = lambda: (page.locator(FIGURES).all_text_contents(), page.locator("svg").inner_html())
     for name, make in EXPLORERS.items():
         bare(make(), page=page)
         before, slider = seen(), page.locator(SLIDERS).first
@@ -174,14 +175,20 @@ def test_every_explorers_first_slider_moves_number_and_picture(bare, open_page):
     assert still == []
 
 
-def test_a_player_plays_to_the_end_and_starts_again(bare):
-    page = bare(ring_blocks_explorer(3, round=3))
+def test_a_player_plays_to_the_end_and_starts_again(bare, open_page):
+    """The page's clock stands still but for the steps it is told to run."""
+    player, page = ring_blocks_explorer(3, round=3), open_page()
+    page.clock.install(time=0)
+    page.clock.pause_at(1)
+    run = lambda steps: page.clock.run_for(steps * player.controls["round"].pace)
+    bare(player, page=page)
     page.get_by_role("button", name="play").click()
-    page.wait_for_function("shown.model.get('round') === 4")
-    assert page.locator(".psi-headline").text_content() == "9"
+    run(1)
+    assert (get(page, "round"), headline(page)) == (4, "9")
     page.get_by_role("button", name="play").click()
-    page.wait_for_function("shown.model.get('round') === 1")
+    run(1)
     page.get_by_role("button", name="pause").click()
+    run(3)
     assert page.get_by_role("slider", name="Rounds done").get_attribute("aria-valuetext") == "1 of 4"
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from autograder.assignment import load_assignment
 from autograder.bank import Bank
-from tests.browser.jupyterlab import Lab
+from tests.browser.jupyterlab import PATIENCE_MS, Lab
 from tests.nbgrader.course import PS
 
 LINES = load_assignment(PS).lines(Bank())
@@ -27,6 +27,7 @@ def lab(course):
 @pytest.fixture(scope="module")
 def page(browser, lab):
     with browser.new_context() as context:
+        context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
         page.goto(lab.address("formgrader"))
         yield page
@@ -58,5 +59,5 @@ def test_the_autograde_button_uses_our_marking(course, lab, page):
     page.goto(lab.address(f"formgrader/manage_submissions/{PS}"))
     page.wait_for_selector("tr .glyphicon-flash")
     page.locator("tr", has=page.locator("[data-order='student_flawed'], a[href*='student_flawed']")).locator(".glyphicon-flash").click()
-    page.wait_for_selector("text=Successfully autograded", timeout=180_000)
+    page.wait_for_selector("text=Successfully autograded", timeout=5 * PATIENCE_MS)
     assert course.grades("student_flawed") == before
