@@ -4,6 +4,7 @@ Cells whose answers are literal are read and never run. Where the machine can't 
 person marks it.
 """
 
+import contextlib
 import re
 
 from formulary.arithmetic import BITS
@@ -13,6 +14,7 @@ from .answer import Unread
 from .cells import read_cell
 from .exercise import Text
 from .jail import JailFault, Limits, Unreadable, floor, run_jailed
+from .jail.runs import zygote
 
 NOT_RUN = Text(en="this answer is code, and code is not run on this system", zh="该答案是代码，而本系统不运行代码")
 FAILED = Text(en="the code ended in {error}", zh="代码出错：{error}")
@@ -31,7 +33,10 @@ KEEP = """
 # The last four they import only on first use, which in a fork is every time.
 SLOW = ("numpy", "sympy", "matplotlib.pyplot", "matplotlib.backends.backend_agg")
 SLOW += ("sympy.integrals.heurisch", "sympy.integrals.manualintegrate", "sympy.integrals.risch")
-IMPORTS_SLOW = re.compile(r"^\s*(?:import|from)\s[^#\n]*\b(?:numpy|sympy|matplotlib)\b", re.MULTILINE)
+IMPORTS_SLOW = re.compile(r"^[ \t]*(?:import|from)[ \t][^#\n]*\b(?:numpy|sympy|matplotlib)\b", re.MULTILINE)
+SEEMS_SLOW = re.compile(rb'(?:import|from) [^#"\\]{0,99}\b(?:numpy|sympy|matplotlib)\b')  # the same in a notebook's bytes
+LOOKED_AT = 1 << 20  # of these
+SHARED_BY = 8  # processes that one zygote forks for without keeping any waiting
 
 
 def answers(cells):
@@ -46,6 +51,16 @@ def answers(cells):
     ran = iter(_run(cells))
     pairs = [(found, next(ran), names) for found, (_, names) in zip(read, cells, strict=True) if names is not None]
     return [outcome(names) if found is None else found for found, outcome, names in pairs]
+
+
+def get_ready(notebook, processes):
+    """Start what so many `processes`, forked from this one, will share to mark notebooks like this one, given as bytes.
+
+    It is a guess from the first of a class: a wrong one costs time and nothing else.
+    """
+    if processes <= SHARED_BY and SEEMS_SLOW.search(notebook[:LOOKED_AT]) and floor():
+        with contextlib.suppress(JailFault):  # then each will try for itself, and say so
+            zygote(SLOW)
 
 
 def _run(cells):

@@ -13,7 +13,7 @@ from traitlets.config.loader import PyFileConfigLoader
 
 from formulary import InputError
 
-from .. import repair
+from .. import repair, sandbox
 from ..assignment import load_assignment
 from ..rubric import Status
 from ..students import secret
@@ -124,8 +124,8 @@ def grade(folder, name, options, watch=lambda tally, total: None):
         clock.lap("start", tally)
         plan = run.plan()
         clock.lap("keys and plan", tally)
-        if plan and not options.dask:  # what is loaded now, the workers need not load
-            run.marker.warm_up()
+        if plan and not options.dask:
+            run.warm_up(plan)
         clock.lap("warm up", tally)
         run.mark(plan, watch)
         clock.lap("mark", tally)
@@ -222,6 +222,11 @@ class _Run:
         return self.course.place(kind, student, self.name) / f"{paper}.{ending}"
 
     # --- marking ---
+
+    def warm_up(self, plan):
+        """Load and start what the workers, which are forked, then need not."""
+        self.marker.warm_up()
+        sandbox.get_ready(self._job(plan[0]).data, self.options.workers)
 
     def mark(self, plan, watch):
         """Have everything planned marked, and write it as it comes."""

@@ -3,7 +3,6 @@
 import atexit
 import dataclasses
 import functools
-import os
 import threading
 
 from . import landlock, plain, seccomp
@@ -75,8 +74,8 @@ _zygotes, _lock = {}, threading.Lock()
 
 
 def zygote(preload=(), without=()):
-    """The running zygote with these modules, started on first use; one per grading process."""
-    key = os.getpid(), tuple(preload), tuple(without)
+    """The running zygote with these modules, started on first use; processes forked later share it."""
+    key = tuple(preload), tuple(without)
     with _lock:
         if key in _zygotes and not _zygotes[key].alive:
             _zygotes.pop(key).close()
@@ -87,10 +86,10 @@ def zygote(preload=(), without=()):
 
 @atexit.register
 def close():
-    """End this process's zygotes, and with them everything they started."""
+    """End this process's zygotes, and with them everything they started; let go of those that it shares."""
     with _lock:
-        for key in [key for key in _zygotes if key[0] == os.getpid()]:
-            _zygotes.pop(key).close()
+        while _zygotes:
+            _zygotes.popitem()[1].close()
 
 
 def _request(sources, names, *, files=None, calls=(), given=None):

@@ -50,9 +50,13 @@ class JailFault(RuntimeError):
 
 
 class Zygote:
-    """A process with `preload` imported that forks jailed ones; `without` leaves out layers above the floor."""
+    """A process with `preload` imported that forks jailed ones; `without` leaves out layers above the floor.
+
+    Processes forked from the one that started it may ask it for runs too; it ends with that one.
+    """
 
     def __init__(self, preload=(), without=()):
+        self.starter = os.getpid()
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         arguments = theirs.fileno(), places.root(), places.packages(), tuple(preload), tuple(without)
         with theirs:
@@ -84,20 +88,27 @@ class Zygote:
 
     @property
     def alive(self):
-        return self.process.poll() is None
+        """After its hello it says nothing, so there is something to read only once it is gone."""
+        poll = select.poll()
+        poll.register(self.control, select.POLLIN)
+        return not poll.poll(0)
 
     def open(self, limits):
         """A fresh jailed process, as a Jail."""
         return Jail(self, limits)
 
     def close(self):
-        """End it and every run it started."""
+        """End it and every run it started; from a process that only shares it, let go of it."""
+        if os.getpid() != self.starter:
+            return self.control.close()
         self._end()
         self.process.stderr.close()
         if self.folder:  # it cleans up after itself, unless somebody killed it
             sweep.remove(self.folder)
 
     def _end(self):
+        with contextlib.suppress(OSError):
+            self.control.shutdown(socket.SHUT_RDWR)  # closing alone would leave it to those who share it
         self.control.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(_GRACE)

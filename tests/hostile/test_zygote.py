@@ -12,10 +12,10 @@ import time
 
 import pytest
 
-from autograder.jail import JailFault, Limits, places, run_examined, run_jailed
+from autograder import sandbox
+from autograder.jail import JailFault, Limits, close, places, run_examined, run_jailed
 from autograder.jail.runs import zygote
 from autograder.jail.warden import Zygote
-from autograder.sandbox import SLOW
 
 LADDERS = {"every layer": (), "the floor alone": ("namespaces", "users")}
 ladders = pytest.mark.parametrize("without", LADDERS.values(), ids=LADDERS.keys())
@@ -89,6 +89,25 @@ def test_many_at_once(without):
         assert list(pool.map(run, range(64))) == [n**2 for n in range(64)]
 
 
+def test_forked_processes_share_it_and_leave_it_to_each_other():
+    source = zygote()
+    for _ in range(2):
+        child = os.fork()
+        if not child:
+            try:
+                mine = run_jailed(["answer = 1"], ["answer"]).answers
+                close()
+                os._exit(0 if mine == {"answer": 1} else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert zygote() is source
+
+
+def test_a_million_blank_lines_hold_nobody_up():
+    assert sandbox.answers([("\n" * 10**6, None), ("x = [1][0]", ["x"])]) == [{"x": 1}]
+
+
 # Honest cells that need something not yet imported, and its data files: each must work behind the wall.
 HONEST = {
     "sympy": ("import sympy as s\nx = s.Symbol('x')\nanswer = str(s.integrate(s.exp(-x**2), (x, 0, s.oo)))", "sqrt(pi)/2"),
@@ -131,13 +150,13 @@ sp.Symbol.is_positive, np.mark = True, True
 
 
 def test_runs_of_warmed_zygotes_find_no_trace_of_another_and_throw_the_same_dice():
-    found = [run_jailed([TRACES], ["traces", "thrown"], preload=SLOW, without=without) for without in ((), (), ("namespaces",))]
+    found = [run_jailed([TRACES], ["traces", "thrown"], preload=sandbox.SLOW, without=without) for without in ((), (), ("namespaces",))]
     assert found[0].answers == found[1].answers == found[2].answers, found
     assert found[0].answers["traces"][0] == []
 
 
 def test_a_warmed_zygote_holds_no_file_open():
-    source = zygote(SLOW)
+    source = zygote(sandbox.SLOW)
     forks = [source.process.pid, *_children(source.process.pid)][-1]
     assert {path for handle in pathlib.Path(f"/proc/{forks}/fd").iterdir() if (path := os.readlink(handle))[0] == "/"} == {"/dev/null"}
 
