@@ -43,7 +43,13 @@ def _parser(word):
 
 
 def _with_bank(verb):
-    verb.add_argument("--bank", type=Path, default=ROOT / "bank", metavar="DIR", help="folder of the exercises")
+    verb.add_argument("--bank", type=_bank_folder, default=ROOT / "bank", metavar="DIR", help="folder of the exercises")
+
+
+def _bank_folder(text):
+    if not any(Path(text).glob("*/*.yaml")):
+        raise argparse.ArgumentTypeError(f"there are no exercises in {text!r}; a bank is a folder of <chapter>/<id>.yaml")
+    return Path(text)
 
 
 def _with_course(verb):

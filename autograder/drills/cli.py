@@ -25,13 +25,16 @@ def main(argv):
     options = _parser().parse_args([*argv[1:]] if _names_a_verb(argv[1:]) else ["practice", *argv[1:]])
     try:
         return options.run(options) or 0
-    except (InputError, BankError, StoreError, OSError) as error:
+    except OSError as error:
+        print(f"psi drill: {error.filename}: {error.strerror}; name another file", file=sys.stderr)
+        return 2
+    except (InputError, BankError, StoreError) as error:
         print(f"psi drill: {error}", file=sys.stderr)
         return 2
 
 
 def _names_a_verb(words):
-    return bool(words) and (words[0] in VERBS or words[0] in ("-h", "--help"))
+    return bool(words) and (not words[0].startswith("-") or words[0] in ("-h", "--help"))
 
 
 def _parser():
@@ -87,13 +90,19 @@ def _with_anki(verb):
 def _with_stats(verb):
     _with_language(verb)
     verb.add_argument("--json", action="store_true", help="print as JSON")
-    verb.add_argument("--picture", type=Path, metavar="FILE", help="also draw it, as PNG or SVG")
+    verb.add_argument("--picture", type=_drawing, metavar="FILE", help="also draw it, as PNG or SVG")
 
 
 def _count(text):
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"a whole number above 0 is wanted, not {text!r}")
     return int(text)
+
+
+def _drawing(text):
+    if Path(text).suffix not in (".png", ".svg"):
+        raise argparse.ArgumentTypeError(f"a name that ends in .png or .svg is wanted, not {text!r}")
+    return Path(text)
 
 
 def _deck(options):

@@ -27,6 +27,10 @@ class Wanted:
     kinds: tuple = ()
     difficulties: tuple = ()
 
+    def __str__(self):
+        rows = (("chapter", self.chapters), ("kind", self.kinds), ("difficulty", self.difficulties))
+        return ", ".join(f"{name} {' or '.join(map(str, allowed))}" for name, allowed in rows if allowed)
+
     def fits(self, header):
         """Whether an exercise with this Header is one of them."""
         rows = ((self.chapters, header.chapter), (self.kinds, header.kind), (self.difficulties, header.difficulty))
@@ -62,17 +66,20 @@ class Deck:
     def __init__(self, bank, store, clock=time.time):
         self.bank, self.store, self.clock = bank, store, clock
 
+    def fitting(self, wanted):
+        """The ids of the exercises that are wanted. Raises InputError if there is none."""
+        found = [name for name, header in self.bank.headers.items() if wanted.fits(header)]
+        if not found:
+            raise InputError(f"there is no exercise of {wanted}; `psi bank list` shows what there is")
+        return found
+
     def next(self, wanted=None, but=()):
         """The id to ask: what is overdue longest, else what was never asked, else what is due soonest; one of `but` only at need.
 
         Raises InputError if no exercise is wanted.
         """
-        wanted = wanted or Wanted()
-        fitting = [name for name, header in self.bank.headers.items() if wanted.fits(header)]
-        if not fitting:
-            raise InputError(f"no exercise has all of {wanted}; `psi bank list` shows what there is")
         due, now = self.due(), self.clock()
-        return min(fitting, key=lambda name: (name in but, *self._place(name, due.get(name), now)))
+        return min(self.fitting(wanted or Wanted()), key=lambda name: (name in but, *self._place(name, due.get(name), now)))
 
     def _place(self, name, due, now):
         header = self.bank.headers[name]

@@ -58,9 +58,8 @@ def _fresh(headers, kind, chosen, chance):
 def draw_interview(deck, minutes, wanted):
     """A Sitting of open questions, those that are due first."""
     open_ = replace(wanted, kinds=wanted.kinds or INTERVIEW_KINDS)
-    fitting = [name for name, header in deck.bank.headers.items() if open_.fits(header)]
-    chosen = []
-    while len(chosen) < min(len(fitting), max(1, round(minutes / MINUTES_A_QUESTION))) or not chosen:
+    fitting, chosen = deck.fitting(open_), []
+    while len(chosen) < min(len(fitting), max(1, round(minutes / MINUTES_A_QUESTION))):
         chosen.append(deck.next(open_, but=chosen))
     return _sitting("interview", deck, minutes, chosen)
 

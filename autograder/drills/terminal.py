@@ -48,9 +48,10 @@ class Terminal:
 
     def rapid(self, wanted, count):
         """Ask for `count` estimates of single numbers, against the clock."""
+        wanted = replace(wanted, kinds=wanted.kinds or ("calculation",))
         self._start(wanted)
         self.say("estimate", within=RAPID_WITHIN, limit=RAPID_SECONDS)
-        self._each(count, replace(wanted, kinds=wanted.kinds or ("calculation",)), self._estimate)
+        self._each(count, wanted, self._estimate)
 
     def paper(self, sitting):
         """Sit a mock paper, marked at its end; returns it as it is kept."""
@@ -304,8 +305,7 @@ class Terminal:
         self.write(say(key, self.languages, **values))
 
     def _start(self, wanted):
-        due, now = self.deck.due(), self.deck.clock()
-        names = [name for name, header in self.deck.bank.headers.items() if wanted.fits(header)]
+        due, now, names = self.deck.due(), self.deck.clock(), self.deck.fitting(wanted)
         self.say("commands")
         self.say("due", due=sum(due.get(name, now + 1) <= now for name in names), new=sum(name not in due for name in names))
 

@@ -70,7 +70,7 @@ def test_new_ones_come_before_those_that_are_not_due_and_what_was_wrong_before_w
 def test_wanted_is_what_is_asked_for(deck):
     name = deck.next(Wanted(chapters=(7,), kinds=("multi_choice",)))
     assert BANK.headers[name].chapter == 7 and BANK.headers[name].kind == "multi_choice"
-    with pytest.raises(InputError, match="no exercise has all of"):
+    with pytest.raises(InputError, match="no exercise of chapter 99"):
         deck.next(Wanted(chapters=(99,)))
 
 

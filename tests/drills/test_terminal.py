@@ -127,14 +127,31 @@ def test_an_end_of_input_is_a_quit(typed):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--chapter", "99"], "no exercise has all of"),
+        (["--chapter", "99"], "there is no exercise of chapter 99; `psi bank list`"),
+        (["rapid", "--chapter", "15", "--difficulty", "5"], "no exercise of chapter 15, kind calculation, difficulty 5"),
+        (["interview", "--chapter", "98", "99"], "no exercise of chapter 98 or 99, kind short_answer or design or derivation"),
         (["import", "nothing.json"], "No such file"),
-        (["anki", "/nowhere/x.apkg"], "No such file"),
+        (["anki", "/nowhere/x.apkg"], "/nowhere/x.apkg: No such file or directory; name another"),
     ],
 )
 def test_what_makes_no_sense_is_said_in_a_line(typed, words, says):
     status, said = typed(words)
-    assert status == 2 and says in said.err and "Traceback" not in said.err
+    assert status == 2 and said.err.startswith("psi drill: ") and says in said.err and said.out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["practise"], "invalid choice: 'practise' (choose from 'practice'"),
+        (["stats", "--picture", "progress.xyz"], "ends in .png or .svg is wanted, not 'progress.xyz'"),
+        (["paper", "--minutes", "0"], "a whole number above 0 is wanted"),
+        (["--lang", "de"], "choose from 'en', 'zh', 'both'"),
+    ],
+)
+def test_what_is_no_command_names_what_there_is(capsys, words, says):
+    with pytest.raises(SystemExit) as caught:
+        main(["drill", *words])
+    assert caught.value.code == 2 and says in capsys.readouterr().err
 
 
 def test_what_cannot_be_read_is_asked_for_again_and_costs_nothing(typed, tmp_path):

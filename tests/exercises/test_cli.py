@@ -43,6 +43,13 @@ def test_bank_lint_fails_loudly(said, tmp_path):
     assert any("E000-TF99.yaml:2: kind" in fault for fault in json.loads(out)["faults"])
 
 
+@pytest.mark.parametrize("verb", [("lint",), ("list",), ("show", "E002-Q07")])
+def test_a_folder_without_exercises_is_no_bank(capsys, tmp_path, verb):
+    with pytest.raises(SystemExit):
+        psi.main(["bank", *verb, "--bank", str(tmp_path)])
+    assert f"there are no exercises in '{tmp_path}'" in capsys.readouterr().err
+
+
 def test_a_reader_that_has_seen_enough_is_no_error():
     """As in `psi bank list | head -1`, whether Python holds the text back until it ends or not."""
     command = [sys.executable, "-m", "psi", "--help"]
