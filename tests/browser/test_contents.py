@@ -32,9 +32,11 @@ def study(tmp_path_factory):
 
 @pytest.fixture
 def page(study, open_page):
+    # what an earlier page left open would be there at once, and covered again when the contents page comes
+    shutil.rmtree(study.folder / "config/lab/workspaces", ignore_errors=True)
     page = open_page()
     page.goto(study.address(""))
-    page.wait_for_selector(CARD, timeout=60_000)
+    page.wait_for_selector(CARD)
     return page
 
 
@@ -49,8 +51,8 @@ def test_it_opens_rendered_with_every_picture(study, page, theme):
 def test_chapters_open_from_it(study, page):
     page.locator(f"{CARD} a").first.click()
     first = next(path for path in notebooks.sources() if path.parent.name == "chapters").with_suffix(".ipynb").name
-    page.locator(".lm-TabBar-tab.jp-mod-current", has_text=first).first.wait_for(timeout=60_000)
-    page.locator(".jp-NotebookPanel .jp-Cell").nth(1).wait_for(timeout=60_000)
+    page.locator(".lm-TabBar-tab.jp-mod-current", has_text=first).first.wait_for()
+    page.locator(".jp-NotebookPanel .jp-Cell").nth(1).wait_for()
     for _ in range(300):  # a server that is ended while it starts a kernel would not end
         if kernels(study, page) == ["idle"]:
             break
