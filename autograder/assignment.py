@@ -94,7 +94,7 @@ def heading(exercise, languages):
 
 def question(exercise, languages):
     """The question as markdown, language after language, then the options."""
-    return "\n\n".join([exercise.question.say(languages, join="\n\n"), *_options(exercise, languages)])
+    return "\n\n".join(filter(None, [exercise.question.say(languages, join="\n\n"), *_options(exercise, languages)]))
 
 
 SEVERAL = Text(
@@ -104,11 +104,14 @@ SEVERAL = Text(
 
 
 def _options(exercise, languages):
-    for part in exercise.parts:
-        if part.type == "choice":
-            yield "\n".join(f"- **{option.key}** {option.text.say(languages)}" for option in part.options)
-            if exercise.several(part):
-                yield SEVERAL.say(languages, join="\n\n")
+    """Each list of options once; where there are more choices than one, headed by those that it, and its rule, are for."""
+    choices = [part for part in exercise.parts if part.type == "choice"]
+    head = lambda *parts: " / ".join(f"**{part.label.say(languages)}**" for part in parts) + ": " if len(choices) > 1 else ""
+    for options in dict.fromkeys(part.options for part in choices):
+        asked = [part for part in choices if part.options == options]
+        yield head(*asked).strip()
+        yield "\n".join(f"- **{option.key}** {option.text.say(languages)}" for option in options)
+        yield from (head(part) + SEVERAL.say(languages, join="\n\n") for part in asked if exercise.several(part))
 
 
 HOW = {

@@ -306,13 +306,14 @@ class Exercise(Strict):
         return {}
 
     def _alphabet(self, part):
-        return symbols.alphabet(dict.fromkeys([*self.meant(part), *self.given]), {**self.letters, **part.letters})
+        letters = {**self.letters, **part.letters}
+        return symbols.alphabet(dict.fromkeys([*self.meant(part), *letters.values(), *self.given]), letters)
 
     def meant(self, part):
-        """The names that answers to an expression part, right or wrong, are made of, and those that letters are chosen for."""
+        """The names that answers to an expression part, right or wrong, are made of, and those that it chooses letters for."""
         own = {**self.letters, **part.letters}.values()
         answers = (self.expression(answer, own) for answer in (part.answer, *(m.answer for m in part.mistakes)))
-        return [*(name for answer in answers for name in sorted(map(str, answer.free_symbols))), *own]
+        return [*(name for answer in answers for name in sorted(map(str, answer.free_symbols))), *part.letters.values()]
 
     def expected(self, part):
         """The right answer of a part: a bool, a set of keys, an Amount, a Key, or a Text."""

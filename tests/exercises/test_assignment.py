@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from nbgrader.nbgraderformat import MetadataValidator
 
-from autograder.assignment import Assignment, answer_id, assignments, grade_id, how, load_assignment, solution
+from autograder.assignment import Assignment, answer_id, assignments, grade_id, how, load_assignment, question, solution
 from autograder.bank import Bank, BankError
 from autograder.cells import read_cell
 from autograder.source import build, write_source
@@ -104,3 +104,9 @@ def test_an_unknown_exercise_is_named():
 def test_only_letters_that_the_question_uses_are_told():
     exercise = Bank()["E000-LQ02"]
     assert how(exercise, exercise.part("total")).en == "a formula in the letters k, S"
+
+
+def test_a_list_of_options_for_several_choices_stands_there_once():
+    asked = question(Bank()["E002-Q05"], ("en",))
+    assert asked.count("- **A** FlashAttention") == 1
+    assert "** / **Changes the function of the forward pass**:\n" in asked and "**What is kept no longer grows as s²**: One or more" in asked
