@@ -76,7 +76,7 @@ bf16, fp16 = FORMATS["bf16"], FORMATS["fp16"]
 threshold, finer = (SWALLOW_THRESHOLD(binade=0, mantissa_bits=bits["mantissa_bits"]) for bits in (bf16, fp16))
 known = {"spacing": MACHINE_EPSILON(mantissa_bits=bf16["mantissa_bits"]), "fp16": finer}
 hints = {
-    "spacing": "that is the distance to the next number; half of it is already rounded up",
+    "spacing": "that is the distance to the next number; whatever is more than half of it is rounded up",
     "fp16": "that is the update that fp16 notices; bf16 has fewer digits",
 }
 guess and judge(guess, threshold, within=0.3, mistakes=known, hints=hints)
@@ -152,7 +152,8 @@ guess and judge(guess, right, within=0)
 bits_explorer(number=0.1)
 
 # %% [markdown]
-# 1. Double the number. Which bits change, and which stay? Why do the mantissas of all formats agree as far as they go?
+# 1. Double the number. Which bits change, and which stay? Why do the mantissas of all formats begin alike, and why may the
+#    last bit of a short one differ?
 # 2. Type a number that bf16 can hold and fp16 cannot. Which row gives up first as the number grows, which as it
 #    shrinks?
 # 3. Find a number that all five formats hold exactly.
@@ -195,9 +196,10 @@ judge(every_eighth.max().item(), LARGEST_FLOAT(**FORMATS["E4M3"].only(LARGEST_FL
 # %% [markdown]
 # ## Explore
 #
-# Each line is a format; the higher it lies, the coarser its ticks at that place of the ruler.
+# Each line is a format; the higher it lies, the coarser its ticks at that place of the ruler. (Where a format ends, the line
+# does not say; the table above does.)
 #
-# 1. bf16 lies above fp16 everywhere. By which factor? What did it get in exchange?
+# 1. bf16 lies above fp16 wherever both have numbers. By which factor? What did it get in exchange?
 # 2. Move the number up by one binade. What happens to the ticks, and why do all formats share that slope?
 # 3. Which two formats are the coarsest, and for which tensors would you trust them?
 
@@ -294,7 +296,7 @@ judge(np.subtract(paths["Kahan"][-1], 1), KEPT_DRIFT(**start), within=0.05)
 
 # %%
 coarse, fine = (UNIT_ROUNDOFF.given(**bits.only(UNIT_ROUNDOFF)) for bits in (bf16, fp16))
-both = Claim("Updates below {coarse:%} of a weight vanish in bf16, below {fine:%} in fp16.", coarse=coarse, fine=fine)
+both = Claim("Added to a power of two, less than {coarse:%} of it vanishes in bf16, less than {fine:%} in fp16.", coarse=coarse, fine=fine)
 both()
 
 # %% [markdown]

@@ -110,8 +110,9 @@ bound(**head, peak_flop_per_s=card["peak_flop_per_s"], bandwidth=card["memory_ba
 # sees neither.
 #
 # The way out is bookkeeping in a currency that may be devalued. Keep a running maximum $m$, and a running sum $\ell$ of
-# exponentials *relative to it*. When the next block has a larger maximum, restate the old sum in the new currency, that
-# is, multiply it by $e^{m - m'}$, and add:
+# exponentials *relative to it*. The next block has a maximum $\tilde m$ and a sum $\tilde\ell$ of its own. If its maximum is
+# the larger one, restate the old sum in the new currency, that is, multiply it by $e^{m - \tilde m}$, and add; if not, restate
+# the block's:
 
 # %%
 MERGED_ROW_SUM.derivation
@@ -278,7 +279,7 @@ after(**head, peak_flop_per_s=card["peak_flop_per_s"], bandwidth=card["memory_ba
 #
 # ## Explore
 #
-# 1. Two of the four lines are straight in the same way over long sequences. Which, and what does their distance say?
+# 1. Three of the four lines rise alike over long sequences. Which, and what do the distances between them say?
 # 2. Make the chip smaller. Which lines move? When is the clever order no longer worth much?
 # 3. Where does the line "order alone" dip below what must be moved at least? What is wrong with it there?
 

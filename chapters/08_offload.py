@@ -114,13 +114,13 @@ corridor = Claim("{pcie_bandwidth} in each direction; the card's own memory does
 corridor(**link, **card)
 
 # %% [markdown]
-# Real copies reach eight or nine tenths of that, and only from *pinned* host memory, which the operating system
-# promises not to move. For comparison, the memory of this computer: one large copy, several times, the fastest of them.
+# Real copies stay below that, and come near it only from *pinned* host memory, which the operating system promises
+# not to move. For comparison, the memory of this computer: one large copy, several times, the fastest of them.
 
 
 # %% tags=["definition"]
-def copy_rate(side=999, times=5):
-    source = torch.ones(side, side)
+def copy_rate(times=5):
+    source = torch.ones(999, 800, 80)  # far more than the processor's caches hold
     target, durations = torch.empty_like(source), []
     for _ in range(times):
         start = time.perf_counter()
@@ -226,9 +226,9 @@ played = assembly_line(10, [0.1, 0.025, 0.125, 0.025])
 judge(0.5 + played, OFFLOAD_STEP(**step, **given), unit=SECOND)
 
 # %% [markdown]
-# Three cases follow. If backward is the slowest station, nearly everything hides. If the link is, the step takes as
-# long as the gradients do to walk. And if *Adam on the host* is, which is common, because a host's memory is slow too,
-# no faster link will help.
+# Three cases follow. If backward is the slowest station, nearly everything hides. If the link is, what follows the
+# forward pass takes about as long as the gradients do to walk. And if *Adam on the host* is, which is common, because a
+# host's memory is slow too, no faster link will help.
 #
 # **Guess first.** Seven billion parameters, a backward pass of a second, and a second of Adam on the host: how long is
 # the whole step, the half second of the forward pass included? Then look at the picture, and find the bandwidth at
@@ -245,7 +245,7 @@ guess and judge(OFFLOAD_STEP.quantity.accept(guess), expected, unit=SECOND, with
 offload_explorer()
 
 # %% [markdown]
-# 1. Which row has no gaps? That is the bottleneck.
+# 1. Which rows have no gap between their first piece and their last? These are the bottlenecks.
 # 2. Halve Adam's time. Who is the bottleneck now, and how much of the step did it buy?
 # 3. With eight ranks, each has an eighth of the gradients and of the updates, but the host's memory is shared by all of
 #    them. Which slider must not be divided by eight?

@@ -218,8 +218,11 @@ def step():
     model(tokens).sum().backward()
 
 
-def product(side=512):
-    return torch.randn(side, side) @ torch.randn(side, side)
+square = torch.randn(512, 512)
+
+
+def product():
+    return square @ square
 
 
 # %%

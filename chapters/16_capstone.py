@@ -112,7 +112,8 @@ judge(rounds(sequences=256, cards=8, at_once=4), ACCUMULATION_STEPS(global_batch
 # %% [markdown]
 # ### The plan
 #
-# All plans, ranked, by chapter 11's planner. Then the three candidates with a whole model on each card:
+# All plans, ranked, by chapter 11's planner. (In a plan's name $t$ counts tensor-parallel ranks, $P$ stages, $k$ replicas, and
+# $b$ the sequences of a micro-batch.) Then the three candidates with a whole model on each card:
 
 # %%
 found = plans(shape, card, network, num_gpus=8, global_batch=256, seq_length="2048", num_params="7B")
@@ -373,7 +374,7 @@ ask("E000-DS02").form()
 #
 # All together: the planner, the states of one card, and the failures, on one sheet. What they share moves in all of them. Set them
 # to *your* customer; nothing here has to stay as it is. (The middle one knows of ZeRO alone: if your plan cuts the model by
-# tensors or stages, enter the parameters of one cut.)
+# tensors or stages, enter the parameters of one cut. Its ranks are the $k$ of your plan.)
 
 # %%
 sheet = Dashboard(
