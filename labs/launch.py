@@ -5,8 +5,10 @@ The job is a plain script that reads RANK and WORLD_SIZE from its environment. O
 fails, dies or hangs ends in a `Run` that says so, with the log of the rank that failed first; nothing keeps running.
 """
 
+import contextlib
 import json
 import os
+import random
 import shlex
 import shutil
 import signal
@@ -25,6 +27,7 @@ HOST = "127.0.0.1"
 LAUNCHERS = ("auto", "fork", "torchrun")
 DEVICES = ("cpu", "cuda")
 PROCESSES_PER_CORE = 32  # with more of them a job would time out before all have started
+PORTS = range(2**14, 2**15)  # beyond, Linux gives them to whoever asks for any
 POLL_SECONDS = 0.05
 FULL = 2**20  # bytes left on a disk that is as good as full
 PROGRESS = "progress: "
@@ -127,10 +130,12 @@ def _require_free(port):
 
 
 def free_port():
-    """A TCP port on this machine that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return probe.getsockname()[1]
+    """A TCP port on this machine that nobody listens on, and that the system gives no other program before the job has taken it."""
+    for port in random.SystemRandom().sample(PORTS, len(PORTS)):
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind((HOST, port))
+            return port
+    raise LaunchError(f"no port of {HOST} from {PORTS[0]} to {PORTS[-1]} is free; name another one as port")
 
 
 def resolve(launcher, device):

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import time
@@ -11,6 +10,8 @@ from pathlib import Path
 
 import nbformat
 from playwright.sync_api import TimeoutError as Late
+
+from labs.launch import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 START_S, RUN_S, STOP_S = 300, 600, 15
@@ -33,7 +34,7 @@ class Lab:
     """A server over `folder`; its settings, runtime files and history stay inside `folder`."""
 
     def __init__(self, folder):
-        self.folder, self.token, self.port = folder, secrets.token_hex(16), _free_port()
+        self.folder, self.token, self.port = folder, secrets.token_hex(16), free_port()
         (folder / "notebooks").mkdir()
         (folder / NO_NEWS).parent.mkdir(parents=True)
         (folder / NO_NEWS).write_text('{"fetchNews": "false"}')
@@ -127,9 +128,3 @@ def choose(page, menu, *items):
     for item in items[:-1]:
         page.hover(f'.lm-Menu-itemLabel:text-is("{item}")')
     page.click(f'.lm-Menu-itemLabel:text-is("{items[-1]}")')
-
-
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
