@@ -155,9 +155,10 @@ def spoken(value, unit=PURE, digits=4, scale=None):
 
 
 def in_one_unit(values, unit=PURE, digits=4, scale=None):
-    """`values` that stand under each other, as texts in one unit: that of the largest."""
-    scale = scale or _scale_of(values, unit)
-    return [write(value, unit, digits, scale) for value in values]
+    """`values` that stand under each other, as texts in one unit: that of the largest. What would be lost in it keeps its own."""
+    one = scale or _scale_of(values, unit)
+    least = PLAIN_FROM * float(unit_named(one, unit)[0]) if one and not scale else 0
+    return [write(value, unit, digits, scale if 0 < abs(value) < least else one) for value in values]
 
 
 def _scale_of(values, unit):

@@ -79,8 +79,9 @@ class Balance:
 
     def lines(self):
         """(name, amount, share) as text, the total last."""
-        shown = [(n, amounts.write(v, self.unit), f"{self.share(n):.1%}") for n, v in self.rows.items() if v]
-        return [*shown, ("total", amounts.write(self.total, self.unit), "100%")]
+        parts = [name for name, value in self.rows.items() if value]
+        told = amounts.in_one_unit([*(self.rows[name] for name in parts), self.total], self.unit)
+        return list(zip([*parts, "total"], told, [*(f"{self.share(name):.1%}" for name in parts), "100%"], strict=True))
 
     def _repr_markdown_(self):
         return "\n".join([f"| {self.title} | | share |", "|---|--:|--:|", *(f"| {a} | {b} | {c} |" for a, b, c in self.lines())])

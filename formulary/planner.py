@@ -14,7 +14,7 @@ import sympy as sp
 
 from . import glossary as g
 from . import plan
-from .amounts import write
+from .amounts import in_one_unit, write
 from .claim import Statement
 from .models import MODEL_PARAMS
 from .quantity import InputError, look_up
@@ -72,9 +72,11 @@ class Plan:
         return self.times["step"]
 
     def _repr_markdown_(self):
-        memory = [f"| {name} | {write(value, BYTE, 3)} |" for name, value in self.memory.items()]
-        times = [f"| {name} | {write(value, SECOND, 3)} |" for name, value in self.times.items()]
-        return "\n".join([f"| {self} | |", "|---|--:|", *memory, *times, *([f"| *{self.why}* | |"] if self.why else [])])
+        memory, times = in_one_unit(self.memory.values(), BYTE, 3), in_one_unit(self.times.values(), SECOND, 3)
+        rows = zip([*self.memory, *self.times], [*memory, *times], strict=True)
+        return "\n".join(
+            [f"| {self} | |", "|---|--:|", *(f"| {name} | {told} |" for name, told in rows), *([f"| *{self.why}* | |"] if self.why else [])]
+        )
 
     def __str__(self):
         c = self.chosen
@@ -115,7 +117,9 @@ class Plans(tuple):
 
     def _repr_markdown_(self):
         head = ["| plan | memory of the fullest card | step |", "|---|--:|--:|"]
-        rows = [f"| {p} | {write(p.memory_bytes, BYTE, 3)} | {write(p.step_time, SECOND, 3)} |" for p in self.good[: self.SHOWN]]
+        best = self.good[: self.SHOWN]
+        memory, times = in_one_unit([p.memory_bytes for p in best], BYTE, 3), in_one_unit([p.step_time for p in best], SECOND, 3)
+        rows = [f"| {plan} | {held} | {step} |" for plan, held, step in zip(best, memory, times, strict=True)]
         failed = [f"- {count} plans fail for {name}, such as: {self._example(name)}" for name, count in self.faults.most_common()]
         return "\n".join([*head, *rows, "", *failed])
 

@@ -66,10 +66,11 @@ function spoken(value, unit, digits = 4, scale = null) {
   return unit === "1" && !scale ? count(value, digits) : write(value, unit, digits, scale);
 }
 
-// Values that stand under each other, as texts in one unit: that of the largest.
+// Values that stand under each other, as texts in one unit: that of the largest. What would be lost in it keeps its own.
 function inOneUnit(values, unit, digits = 4, scale = null) {
-  const known = scale ?? scaleOf(values, unit);
-  return values.map((value) => write(value, unit, digits, known));
+  const one = scale ?? scaleOf(values, unit);
+  const least = one && !scale ? PLAIN_FROM * UNITS[unit].names[one] : 0;
+  return values.map((value) => write(value, unit, digits, 0 < Math.abs(value) && Math.abs(value) < least ? scale : one));
 }
 
 function scaleOf(values, unit) {

@@ -80,6 +80,7 @@ def test_what_is_written_reads_back(value, unit):
         ([2e9, 5e8, 0], BYTE, ["2 GB", "0.5 GB", "0 GB"]),
         ([17301504, 174763], PURE, ["17.3M", "0.1748M"]),
         ([1024, 0.5], PURE, ["1,024", "0.5"]),
+        ([13e9, 2e7, 4000], BYTE, ["13 GB", "0.02 GB", "4 kB"]),
     ],
 )
 def test_values_under_each_other_have_one_unit(values, unit, texts):
