@@ -109,4 +109,5 @@ def test_only_letters_that_the_question_uses_are_told():
 def test_a_list_of_options_for_several_choices_stands_there_once():
     asked = question(Bank()["E002-Q05"], ("en",))
     assert asked.count("- **A** FlashAttention") == 1
-    assert "** / **Changes the function of the forward pass**:\n" in asked and "**What is kept no longer grows as s²**: One or more" in asked
+    assert "** / **Changes the function of the forward pass**:\n" in asked
+    assert "**What is kept no longer grows as s²**: One or more" in asked
