@@ -180,17 +180,17 @@ def _row(boxes):
 
 def _choice(deck, languages, chapter):
     """The boxes that say what to ask, by name."""
-    every = lambda values: [(say("all", languages), ALL), *((str(value), value) for value in values)]
+    every = lambda rows: [(say("all", languages), ALL), *rows]
     chapters = sorted({header.chapter for header in deck.bank.headers.values()})
     wide = {"width": "auto", "max_width": "100%"}
     box = lambda name, options, value=ALL: widgets.Dropdown(
         options=options, value=value, description=say(name, languages), layout=wide, style={"description_width": "initial"}
     )
-    titles = [(say("all", languages), ALL), *((f"{number} {feedback.title(number).say(languages)}", number) for number in chapters)]
+    titles = every((f"{number} {feedback.title(number).say(languages)}", number) for number in chapters)
     modes = [(say(mode, languages), mode) for mode in ("practice", "rapid")]
     return {
         "mode": box("mode", modes, "practice"),
         "chapter": box("chapter", titles, ALL if chapter is None else chapter),
-        "kind": box("kind", every(KINDS)),
-        "difficulty": box("difficulty", every(range(1, 6))),
+        "kind": box("kind", every((say(kind, languages), kind) for kind in KINDS)),
+        "difficulty": box("difficulty", every((str(number), number) for number in range(1, 6))),
     }

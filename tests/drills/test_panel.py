@@ -1,5 +1,7 @@
 """The drill panel without a browser: what its boxes and buttons do."""
 
+import re
+
 import pytest
 
 from autograder import drill
@@ -40,6 +42,12 @@ def test_choosing_asks_at_once_and_says_where_there_is_nothing(panel):
     panel.choice["difficulty"].value = 5
     assert "No exercise has all of this" in str(panel.asking.children[0].get_state())
     assert all(panel.buttons[name].disabled for name in ("check", "hint", "show"))
+
+
+def test_everything_to_choose_from_is_in_the_language_asked_for(tmp_path):
+    choice = drill("zh", store=tmp_path / "drills.sqlite").choice
+    labels = [label for name in ("mode", "chapter", "kind") for label, _ in choice[name].options]
+    assert [label for label in labels if not re.search("[\u4e00-\u9fff]", label)] == []
 
 
 def test_the_panel_says_what_is_only_in_the_terminal(panel):
