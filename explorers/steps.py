@@ -100,6 +100,7 @@ def mountain_explorer(
             ("the formula for segments of one length", SEGMENTED_PEAK, {"rebuilds": 1}),
         ),
         level_unit=BYTE,
+        level_what="activations held",
         used=(LAYER_ACTIVATION, KEPT_INPUT),
     )
     return Explorer(

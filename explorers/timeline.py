@@ -144,7 +144,8 @@ class Timeline:
         if scene["fault"]:
             return scene["fault"]
         said = "".join(f"; {label}: {self._write(value)}" for label, value in scene["beside"])
-        return f"{scene['rows']} rows, {self._time(scene['end'])} in all. {self._write(scene['counted'])} {self.what}{said}."
+        rows = "1 row" if scene["rows"] == 1 else f"{scene['rows']} rows"
+        return f"{rows}, {self._time(scene['end'])} in all. {self._write(scene['counted'])} {self.what}{said}."
 
     def _write(self, value):
         return write(value, self._unit, scale=self.scale)

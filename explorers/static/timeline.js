@@ -62,9 +62,9 @@ function describe(view, { blocks, rows, end, fault, levels, counted, beside }) {
     headline: size(counted),
     detail: fault || view.what,
     lamp: beside.length && !fault ? { good: agree, text: agree ? `${beside[0][0]} says the same` : beside.map(([label, value]) => `${label} says ${size(value)}`).join(", ") } : null,
-    head: ["blocks", "number", "time"],
+    head: ["blocks", "number", held.length ? "time, or the most held" : "time"],
     rows: [...kinds.filter(({ cells }) => cells[1] !== "0"), ...held, { cells: ["from start to end", "", times.at(-1)] }],
-    sentence: fault || `${rows} rows, ${time(end)} in all. ${size(counted)} ${view.what}${said}.`,
+    sentence: fault || `${rows === 1 ? "1 row" : `${rows} rows`}, ${time(end)} in all. ${size(counted)} ${view.what}${said}.`,
   };
 }
 
