@@ -1,6 +1,7 @@
 """The zygote: it knows no secret, forgets every run, survives none of its graders, and is fair to neighbours."""
 
 import concurrent.futures
+import json
 import os
 import pathlib
 import re
@@ -102,6 +103,23 @@ def test_forked_processes_share_it_and_leave_it_to_each_other():
                 os._exit(2)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert zygote() is source
+
+
+@pytest.mark.parametrize(
+    ("source", "processes", "started"),
+    [
+        ("x = 1\nimport numpy as np", 2, [sandbox.SLOW]),
+        ("from sympy.abc import x", 8, [sandbox.SLOW]),
+        ("import numpy", 9, []),
+        ("x = 'numpy'", 2, []),
+        ("import os  # not numpy", 2, []),
+    ],
+)
+def test_what_the_processes_of_a_class_share_is_started_beforehand(source, processes, started, monkeypatch):
+    found = []
+    monkeypatch.setattr(sandbox, "zygote", found.append)
+    sandbox.get_ready(json.dumps({"cells": [{"source": source}]}).encode(), processes)
+    assert found == started
 
 
 def test_a_million_blank_lines_hold_nobody_up():
