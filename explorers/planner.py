@@ -39,4 +39,12 @@ def planner_explorer(model="Llama 2 7B", card="A100 80GB", network="InfiniBand H
     ]
     view = Ranking()
     fixed = view.defaults | {name: start[name] for name in ("reserve_bytes", "bytes_per_score", "head_dim")}
-    return Explorer([], controls, view, title="Every plan", presets=PRESETS, fixed=fixed, made_by="explorers.planner_explorer")
+    return Explorer(
+        [],
+        controls,
+        view,
+        title="Every plan (t ranks a layer, P stages, k replicas, b sequences)",
+        presets=PRESETS,
+        fixed=fixed,
+        made_by="explorers.planner_explorer",
+    )

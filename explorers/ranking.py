@@ -18,7 +18,7 @@ from .palette import PALETTE
 SHOWN = 8
 # what of a step's time is drawn, and what it is called
 TIMES = {"computation": PLAN_COMPUTE, "tensor parallelism": PLAN_TP, "replicas": PLAN_DP, "hidden": PLAN_HIDDEN}
-HEAD = ["plan: t ranks a layer, P stages, k replicas, b sequences", "time of a step", "memory of the fullest card"]
+HEAD = ["plan", "step", "fullest card"]
 DRAWN = ("computation and idling", "collectives of layers", "exchange that shows")
 FAILS = {
     "heads": "heads do not divide by t",

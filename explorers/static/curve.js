@@ -48,7 +48,7 @@ function draw(sheet, view, { series, here, limit, marks }) {
   const shown = series.flatMap(({ points }) => points.map(([, y]) => y)).concat(limit ?? []);
   const y = axisOf(shown, view.log[1], bottom - (view.log[1] ? MARGIN : 0), top + MARGIN, 5, view.unit);
   const longest = Math.max(...y.ticks.map((value) => sizeOn(view, value).length));
-  const box = { left: Math.max(62, 14 + LETTER * longest), right: width - (limit === null ? 16 : 60), top, bottom };
+  const box = { left: Math.max(62, 14 + LETTER * longest), right: width - (limit === null ? 16 : Math.max(60, 14 + LETTER * view.limitLabel.length)), top, bottom };
   const x = axisOf([...view.points, here], view.log[0], box.left, box.right, width / 90, view.sweepUnit);
   drawGrid(sheet, box, x, y, view);
   series.forEach((one, i) => {
