@@ -82,6 +82,7 @@ def main(argv):
     parser.add_argument("--stock", type=int, default=5, help="how many of them stock nbgrader marks too (5)")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--sizes", type=int, nargs="*", default=[], metavar="N", help="also the cost with so many submissions")
+    parser.add_argument("--dask", type=int, nargs="*", default=[], metavar="N", help="also the time with so many local Dask workers")
     parser.add_argument("--kills", type=int, default=0, help="also kill -9 psi grade so many times, and compare the gradebooks")
     parser.add_argument("--only", choices=("paper_1", "bench_code"))
     options = parser.parse_args(argv[2:])
@@ -106,6 +107,8 @@ def _compare(name, options):
         _show_floor(bench)
         for size in options.sizes:
             _show_size(bench, size, options.workers)
+        for workers in options.dask:
+            _show_dask(bench, options.submissions, workers)
         kept = not options.kills or _show_kills(bench, options)
     return same == cells and cells > 0 and kept
 
@@ -136,6 +139,12 @@ def _show_size(bench, size, workers):
     each = {what: 1000 * ours[what] / size for what in ("wall", "cpu")}
     print(f"  {size:>5} submissions: {each['wall']:.0f} ms each by the clock, {each['cpu']:.0f} ms of processor; {ours['mib']} MiB at most")
     print(f"        {ours['said']}")
+
+
+def _show_dask(bench, count, workers):
+    bench.hand_in(bench.ours, count)
+    ours = bench.grade(workers, "--dask", "local")
+    print(f"  {workers} Dask workers: {ours['wall']:.1f} s by the clock for {count}, of which: {ours['said'].strip()}")
 
 
 def _show_kills(bench, options):
@@ -249,9 +258,9 @@ class _Bench:
     def autograde(self):
         return _measured("-m", "nbgrader", "autograde", self.name, cwd=self.stock)
 
-    def grade(self, workers):
+    def grade(self, workers, *more):
         command = ("-m", "psi", "grade", self.name, "--course", str(self.ours), "--workers", str(workers), "--no-feedback", "--timing")
-        return _measured(*command, cwd=ROOT.parent)
+        return _measured(*command, *more, cwd=ROOT.parent)
 
     def marked(self):
         """How many submissions the journal knows as marked."""
