@@ -82,9 +82,7 @@ ONE_POINT = Text(en="{points} point", zh="{points} 分")
 
 
 def points(value, languages):
-    return POINTS.map(
-        lambda words: words.format(points=f"{value:g}") if value != 1 else words.format(points="1").replace("points", "point")
-    ).say(languages)
+    return (ONE_POINT if value == 1 else POINTS).format(points=f"{value:g}").say(languages)
 
 
 def heading(exercise, languages):
@@ -136,10 +134,8 @@ QUOTED = {
 def how(exercise, part, quoted=False):
     """How a part's answer is to be written: into a field, or `quoted` in a cell of Python."""
     kind = _how(exercise, part)
-    said = HOW[kind].map(lambda words: words.format(**_blanks(exercise, part, kind)))
-    if not quoted or kind not in QUOTED:
-        return said
-    return Text(**{language: getattr(QUOTED[kind], language).format(how=getattr(said, language)) for language in LANGUAGES})
+    said = HOW[kind].format(**_blanks(exercise, part, kind))
+    return QUOTED[kind].format(how=said) if quoted and kind in QUOTED else said
 
 
 def _how(exercise, part):

@@ -156,13 +156,19 @@ def _status(findings, share):
 
 
 def check(exercise, part, value):
-    """The Finding on one part's answer; a short answer that many give is looked at once."""
-    given = part.name, repr(value)
+    """The Finding on one part's answer; a short answer that many give is looked at once, if the part is as the exercise has it."""
+    given = part.name, type(value), value
+    if not _is_kept(value) or part is not exercise.part(part.name):
+        return _check(exercise, part, value)
     if given not in exercise.findings:
-        if len(given[1]) > SHORT or len(exercise.findings) >= KEPT:
+        if len(exercise.findings) >= KEPT:
             return _check(exercise, part, value)
         exercise.findings[given] = _check(exercise, part, value)
     return exercise.findings[given]
+
+
+def _is_kept(value):
+    return isinstance(value, bool | float) or (isinstance(value, str) and len(value) <= SHORT)
 
 
 SHORT, KEPT = 200, 4096  # characters of an answer, and findings of an exercise, that are kept
