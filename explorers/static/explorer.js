@@ -14,12 +14,13 @@ function render({ model, el }) {
   const picture = element("div", { class: "psi-picture" });
   picture.append(sheet.root);
   lay(el, spec, rows, picture, report);
+  let width = 0;
 
   const paint = () => {
     const state = stateOf(spec, model);
     const seen = scene(spec.view, state, (name, given) => FORMULAS[name]({ ...state, ...given }));
     const said = describe(spec.view, seen);
-    sheet.begin(...sizeOf(picture, spec.view.height), said.sentence);
+    sheet.begin(...sizeOf(width, spec.view.height), said.sentence);
     draw(sheet, spec.view, seen);
     sheet.end();
     report.show(said);
@@ -31,7 +32,10 @@ function render({ model, el }) {
   };
   const soon = onceATurn(update);
   names.forEach((name) => model.on(`change:${name}`, soon));
-  const watcher = new ResizeObserver(paint);
+  const watcher = new ResizeObserver(() => {
+    width = picture.clientWidth; // read while the layout stands: after a change it would have to be made anew
+    paint();
+  });
   watcher.observe(picture);
   update();
   return () => {
@@ -109,7 +113,7 @@ function onceATurn(action) {
   };
 }
 
-function sizeOf(picture, height) {
-  const width = Math.max(260, Math.min(picture.clientWidth || 560, 760));
+function sizeOf(room, height) {
+  const width = Math.max(260, Math.min(room || 560, 760));
   return [width, height ?? Math.round(Math.max(220, Math.min(width * 0.6, 340)))];
 }
