@@ -7,7 +7,7 @@ import pytest
 
 from autograder.assignment import answer_id, load_assignment, solution
 from autograder.bank import Bank
-from tests.nbgrader.course import PS, cells
+from tests.nbgrader.course import PS, Copy, cells
 
 BANK = Bank()
 LINES = load_assignment(PS).lines(BANK)
@@ -91,8 +91,9 @@ def endless(exercise, source):
 
 
 @pytest.fixture(scope="module")
-def graded(course):
-    """The unusual class handed in and graded in one run, beside the three."""
+def graded(course, tmp_path_factory):
+    """The unusual class handed in and graded in one run, beside the three, in a course of its own."""
+    course = Copy(course, tmp_path_factory.mktemp("unusual") / "course")
     for damage in DAMAGES:
         notebook = perfect(course)
         damage(notebook)
