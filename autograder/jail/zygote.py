@@ -76,7 +76,8 @@ def _import(names):
     for name in names:
         importlib.import_module(name)
     for name in warm.FIRST_USES.keys() & names:
-        warm.FIRST_USES[name]()
+        with contextlib.suppress(Exception):  # another version may not know a call: then the runs are slower, and that is all
+            warm.FIRST_USES[name]()
     for name in _DICE.keys() & sys.modules.keys():
         importlib.import_module(_DICE[name]).seed(0)
     gc.freeze()  # a collection in a fork would otherwise copy every page

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from autograder import sandbox
-from autograder.jail import JailFault, Limits, close, places, run_examined, run_jailed
+from autograder.jail import JailFault, Limits, close, places, run_examined, run_jailed, warm
 from autograder.jail.runs import zygote
 from autograder.jail.warden import Zygote
 
@@ -171,6 +171,12 @@ def test_runs_of_warmed_zygotes_find_no_trace_of_another_and_throw_the_same_dice
     found = [run_jailed([TRACES], ["traces", "thrown"], preload=sandbox.SLOW, without=without) for without in ((), (), ("namespaces",))]
     assert found[0].answers == found[1].answers == found[2].answers, found
     assert found[0].answers["traces"][0] == []
+
+
+@pytest.mark.parametrize("name", warm.FIRST_USES)
+def test_what_a_zygote_warms_works_with_the_versions_we_pin(name):
+    cell = f"from autograder.jail import warm\nwarm.FIRST_USES[{name!r}]()\nanswer = True"
+    assert run_jailed([cell], ["answer"], preload=sandbox.SLOW).answers == {"answer": True}
 
 
 def test_a_warmed_zygote_holds_no_file_open():
