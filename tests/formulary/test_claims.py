@@ -128,7 +128,6 @@ def test_a_long_table_shows_what_is_chosen_and_folds_the_rest_away():
         wrong.first("C004-0166")
 
 
-
 # --- the rule ------------------------------------------------------------------------------------------------------------
 
 SEVEN = {"num_params": "7B", "world_size": 8, "accumulation_steps": 1}
