@@ -90,7 +90,7 @@ def test_each_start_of_a_job_has_its_own_corner_of_the_store(monkeypatch):
 
 
 def test_more_deaths_than_starts_are_a_broken_verdict():
-    found = replace(LAB, restarts=lambda conditions: 0).run(2, launcher="fork", kills=1, steps=4)
+    found = replace(LAB, restarts=lambda conditions: 0).run(2, launcher="fork", timeout=300, kills=1, steps=4)
     assert found.outcome is Outcome.BROKEN and "rank 0 was killed by signal 9 (SIGKILL)" in found.reason
 
 

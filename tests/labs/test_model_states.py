@@ -16,7 +16,7 @@ MODEL_STATES = load("model_states")
 
 @pytest.fixture(scope="module", params=[2, 4])
 def report(request):
-    found = MODEL_STATES.run(request.param, launcher="fork")
+    found = MODEL_STATES.run(request.param, launcher="fork", timeout=300)
     assert found.measurement, found.failure
     return found
 
@@ -97,13 +97,13 @@ def test_an_explanation_earns_a_point_for_each_difference_it_names(report):
 
 
 def test_through_torchrun():
-    found = MODEL_STATES.run(2, launcher="torchrun", variants="fsdp2", vocab_size=37)
+    found = MODEL_STATES.run(2, launcher="torchrun", timeout=300, variants="fsdp2", vocab_size=37)
     assert found.outcome is Outcome.PASSED, found.reason
     assert {"rows rounded up", "padding"} <= set(found.differences)
 
 
 def test_one_process_shares_with_nobody():
-    found = MODEL_STATES.run(1, launcher="fork")
+    found = MODEL_STATES.run(1, launcher="fork", timeout=300)
     assert found.outcome is Outcome.PASSED, found.reason
     assert len({x.measured for x in found.totals}) == 1
 

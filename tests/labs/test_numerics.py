@@ -14,7 +14,7 @@ FAITHFUL = ("master", "stochastic", "kahan")
 
 @pytest.fixture(scope="module")
 def report():
-    found = LAB.run(2, launcher="fork")
+    found = LAB.run(2, launcher="fork", timeout=300)
     assert found.measurement, found.failure
     return found
 
@@ -73,7 +73,7 @@ def test_its_picture(report):
 @pytest.mark.parametrize("nproc", [1, 4])
 def test_processes_change_nothing(report, nproc):
     """Replicas hold the same: how many there are is seen in the number of lines only."""
-    found = LAB.run(nproc, launcher="fork", variants="bf16,stochastic", steps=3)
+    found = LAB.run(nproc, launcher="fork", timeout=300, variants="bf16,stochastic", steps=3)
     assert found.outcome is Outcome.PASSED, found.reason
     moved = [key for key in found.measurement.numbers if "moved by" in key]
     assert [number(found, key) for key in moved] == [number(report, key) for key in moved]

@@ -19,7 +19,7 @@ PEAK_PARTS = {
 
 @pytest.fixture(scope="module")
 def report():
-    found = LAB.run(model="Llama 2 13B", num_layers=3, ranks=4, seq_length=5120)
+    found = LAB.run(timeout=300, model="Llama 2 13B", num_layers=3, ranks=4, seq_length=5120)
     assert found.measurement, found.failure
     return found
 

@@ -22,7 +22,7 @@ CPU = torch.device("cpu")
 @pytest.fixture(scope="module", params=[2, 4])
 def report(request):
     """With four processes the rows of the vocabulary do not divide."""
-    found = LAB.run(request.param, **SMALL)
+    found = LAB.run(request.param, timeout=300, **SMALL)
     assert found.measurement, found.failure
     return found
 

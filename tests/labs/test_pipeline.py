@@ -22,7 +22,7 @@ SHAPES = [(2, 4, 2), (3, 6, 2), (4, 8, 2), (4, 16, 4), (4, 4, 2)]  # ranks, micr
 
 @pytest.fixture(scope="module", params=[2, 4])
 def report(request):
-    found = LAB.run(request.param, slot_ms=3, num_micro_batches=4, steps=1)
+    found = LAB.run(request.param, timeout=300, slot_ms=3, num_micro_batches=4, steps=1)
     assert found.measurement, found.failure
     return found
 

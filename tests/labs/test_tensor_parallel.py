@@ -10,7 +10,7 @@ LAB = load("tensor_parallel")
 
 @pytest.fixture(scope="module", params=[2, 4])
 def report(request):
-    found = LAB.run(request.param, launcher="fork")
+    found = LAB.run(request.param, launcher="fork", timeout=300)
     assert found.measurement, found.failure
     return found
 
@@ -46,7 +46,7 @@ def test_paper_and_library_differ_by_what_is_named(report):
 
 
 def test_one_process_cuts_nothing():
-    found = LAB.run(1, launcher="fork")
+    found = LAB.run(1, launcher="fork", timeout=300)
     assert found.outcome is Outcome.PASSED, found.reason
     assert {x.measured for x in found.totals} == {0}
     assert {found.measurement.numbers[f"{plan}/difference from uncut"] for plan in ("naive", "sequence")} == {0}

@@ -72,7 +72,7 @@ def test_its_picture_has_a_pair_of_bars_for_each_variant(report):
 
 
 def test_one_process_sends_nothing():
-    found = LAB.run(1, launcher="fork", variants="ddp,zero1,fsdp,hsdp,tp,sp")
+    found = LAB.run(1, launcher="fork", timeout=300, variants="ddp,zero1,fsdp,hsdp,tp,sp")
     assert found.outcome is Outcome.PASSED, found.reason
     assert {x.measured for x in found.totals} == {0}
     assert "3 could not be measured here: a single rank sends nothing" in found.reason
@@ -81,7 +81,7 @@ def test_one_process_sends_nothing():
 
 def test_three_processes_share_unevenly():
     """Nothing divides by three: neither rows nor the bytes of a pass."""
-    found = LAB.run(3, launcher="fork", variants="zero1,fsdp")
+    found = LAB.run(3, launcher="fork", timeout=300, variants="zero1,fsdp")
     assert found.outcome is Outcome.PASSED, found.reason
     assert "rows rounded up" in found.differences
 
@@ -99,7 +99,7 @@ def test_a_ring_of_ones_own(tmp_path):
     """Passing on whole messages gives the right sums, and on three ranks sends half as much again as a ring of blocks."""
     file = tmp_path / "mine.py"
     file.write_text(ROUND_AND_ROUND)
-    found = LAB.run(3, launcher="fork", variants="", ring=str(file))
+    found = LAB.run(3, launcher="fork", timeout=300, variants="", ring=str(file))
     assert found.outcome is Outcome.FAILED
     assert found.measurement.numbers["ring/0/sent"] == 1.5 * next(x.predicted for x in found.lines if x.key == "ring/0/sent")
     assert found.measurement.numbers["ring/2/elements that are no sum"] == 0
@@ -108,7 +108,7 @@ def test_a_ring_of_ones_own(tmp_path):
 def test_a_ring_that_adds_wrongly(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("def all_reduce(message, rank, num_ranks, exchange):\n    exchange(message)")
-    found = LAB.run(2, launcher="fork", variants="", ring=str(file))
+    found = LAB.run(2, launcher="fork", timeout=300, variants="", ring=str(file))
     assert found.outcome is Outcome.FAILED and "elements that are no sum" in str(found)
     assert found.measurement.numbers["ring/0/elements that are no sum"] == found.conditions["message_elements"]
 

@@ -26,7 +26,7 @@ CONFIGURATIONS = [
 @pytest.mark.witness("saved_at_root_bytes", "working_at_root_bytes")
 @pytest.mark.parametrize(("moment", "conditions"), CONFIGURATIONS)
 def test_every_category_is_counted_as_predicted(moment, conditions):
-    found = load("paper_cluster").run(**conditions)
+    found = load("paper_cluster").run(timeout=300, **conditions)
     assert found.measurement, found.failure
     used = {x.estimate.formula.name for x in found.predictions}
     assert {f"saved_at_{moment}_bytes", f"working_at_{moment}_bytes"} <= used
