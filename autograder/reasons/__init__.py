@@ -9,7 +9,7 @@ An answer is read in steps, each a module:
 
 - `text`: one spelling for each thing (width, case, `16 Ψ`, markup, marks of direction), and where each clause starts;
 - `spelling`: short forms, misspellings, characters that sound alike;
-- `vocabulary`: which concepts are mentioned where;
+- `vocabulary`: which concepts are mentioned where, by `terms` that are looked for all at once;
 - `polarity`: which of them a negation reaches, and what is only supposed or reported;
 - `claims`: which claims are made, of which the opposite is said, and which are nearly made;
 - `talk`: lists of keywords, the statement said again, talk without a subject;

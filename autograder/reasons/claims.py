@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from autograder.reasons.polarity import concluding, supposed, with_polarity
-from autograder.reasons.rubric import AFFIRMED, CONTRADICTS, DENIED, EARNS, NOT_DENIED, SIDE_ERROR
+from autograder.reasons.rubric import AFFIRMED, CONTRADICTS, DENIED, EARNS, EITHER, NOT_DENIED, SIDE_ERROR
 from autograder.reasons.text import clauses as parted
 
 MADE, REVERSED, NEAR = "made", "reversed", "near"
@@ -17,7 +17,10 @@ MOST_CLAUSES = 60  # an answer of more is cut; a person reads it
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read from an answer: its text, its clauses, the concepts mentioned, the clauses that only suppose, and that conclude."""
+    """What was read from an answer: its text, its clauses, the concepts mentioned, the clauses that only suppose, and that conclude.
+
+    A set of mentions is a whole number: bit i stands for mention i.
+    """
 
     text: object
     clauses: tuple
@@ -26,19 +29,65 @@ class Reading:
     concluding: frozenset = frozenset()
 
     def window(self, first, count):
-        """The mentions from clause `first` on, over `count` clauses."""
-        starts = self._starts
-        low = bisect_left(starts, self.clauses[first].start)
-        return self.mentions[low : bisect_left(starts, self.clauses[first + count - 1].end)]
+        """The set of mentions from clause `first` on, over `count` clauses."""
+        return self._until_end[first + count - 1] & ~self._until_start[first]
 
     @cached_property
-    def _starts(self):
-        return [m.start for m in self.mentions]
+    def _until_start(self):
+        return [self._until(clause.start) for clause in self.clauses]
+
+    @cached_property
+    def _until_end(self):
+        return [self._until(clause.end) for clause in self.clauses]
+
+    def _until(self, place):
+        return (1 << bisect_left(self.mentions, place, key=lambda mention: mention.start)) - 1
 
     @cached_property
     def concepts(self):
         """The concepts that are mentioned anywhere."""
-        return frozenset(m.concept for m in self.mentions)
+        return frozenset(mention.concept for mention in self.mentions)
+
+    @cached_property
+    def fitting(self):
+        """For concepts, or pairs of a concept and a sign, the set of mentions that fit one of them."""
+        return Fitting(self.mentions)
+
+    @cached_property
+    def things(self):
+        """The set of mentions that are no predicates."""
+        return sum(1 << place for place, mention in enumerate(self.mentions) if not mention.is_predicate)
+
+    def chosen(self, places):
+        """The mentions of a set, in their order."""
+        found = []
+        while places:
+            lowest = places & -places
+            found.append(self.mentions[lowest.bit_length() - 1])
+            places ^= lowest
+        return found
+
+
+class Fitting(dict):
+    """For concepts, or pairs of a concept and a sign, the set of mentions that fit one of them; each is worked out once."""
+
+    def __init__(self, mentions):
+        self._single = {}
+        for place, mention in enumerate(mentions):
+            for option in (mention.concept, *_options(mention)):
+                self._single[option] = self._single.get(option, 0) | 1 << place
+
+    def __missing__(self, options):
+        found = 0
+        for option in options:
+            found |= self._single.get(option, 0)
+        self[options] = found
+        return found
+
+
+def _options(mention):
+    """What a mention fits: its concept with each sign but the opposite one."""
+    return [(mention.concept, sign) for sign in (EITHER, NOT_DENIED, DENIED if mention.denied else AFFIRMED)]
 
 
 @dataclass(frozen=True)
@@ -66,104 +115,100 @@ def read(text, vocabulary, breaks):
 
 def find(claim, reading):
     """The best finding of `claim`: made in the fewest clauses, else reversed, else nearly made, else None."""
-    tries = [found for row in claim.rows for found in _tries(claim, row, reading)]
+    tries = [found for row in claim.rows if _may_be_met(row, reading) for found in _tries(claim, row, reading)]
     return min(tries, key=lambda f: (RANK[f.how], f.count, -f.share, f.start), default=None)
 
 
 RANK = {MADE: 0, REVERSED: 1, NEAR: 2}
 
 
+def _may_be_met(row, reading):
+    """Whether enough slots have a concept of theirs for any finding at all."""
+    return sum(map(reading.concepts.isdisjoint, row.names)) <= row.spare
+
+
 def _tries(claim, row, reading):
-    if not _may_be_met(claim, row, reading.concepts):
-        return
+    for first, count in _windows(claim, row, reading):
+        found = _try(claim, row, reading, first, count)
+        if found:
+            yield found
+            if found.how == MADE:
+                return
+
+
+def _windows(claim, row, reading):
+    """The windows (first clause, how many) in which the row may be met, the narrow ones first."""
+    wanted = [reading.fitting[slot.names if claim.kind == EARNS else slot.options] for slot in row.slots]
+    barring = reading.fitting[row.unless]
+    barred = () if row.supposed or claim.kind not in AGAINST else reading.supposed
     for count in range(1, row.within + 1):
         for first in range(len(reading.clauses) - count + 1):
-            found = _try(claim, row, reading, first, count)
-            if found:
-                yield found
-                if found.how == MADE:
-                    return
-
-
-def _may_be_met(claim, row, concepts):
-    """Whether enough slots have a concept of theirs for any finding at all: all of them, or two where a near miss counts."""
-    met = sum(any(name in concepts for name, _ in slot.options) for slot in row.slots)
-    return met >= (min(2, len(row.slots)) if claim.kind == EARNS else len(row.slots))
+            window = reading.window(first, count)
+            if (
+                [places & window for places in wanted].count(0) <= row.spare
+                and window.bit_count() >= len(wanted) - 1
+                and not window & barring
+                and first not in barred
+            ):
+                yield first, count
 
 
 def _try(claim, row, reading, first, count):
     window = reading.window(first, count)
-    if (
-        len(window) < len(row.slots) - 1
-        or not _may_be_met(claim, row, {mention.concept for mention in window})
-        or _excluded(row, window)
-        or (claim.kind in AGAINST and not row.supposed and first in reading.supposed)
-    ):
-        return None
-    filled = _fill(row, window, strict=True)
+    filled = _fill(row, reading, window)
     if all(filled) and not (claim.kind == EARNS and _denied_as_a_whole(row, filled)):
         return _found(claim, MADE, row, reading, first, count, filled)
-    if count == 1 and claim.kind == EARNS and first not in reading.supposed and _is_reversed(row, window, filled):
-        return _found(claim, REVERSED, row, reading, first, count, _fill(row, window, strict=False))
+    if count == 1 and claim.kind == EARNS and first not in reading.supposed:
+        loose = _fill(row, reading, window, strict=False)
+        if _is_reversed(row, filled, loose):
+            return _found(claim, REVERSED, row, reading, first, count, loose)
     met = [mention for mention in filled if mention]
     if claim.kind == EARNS and len(met) >= 2:
         return _found(claim, NEAR, row, reading, first, count, met, len(met) / len(row.slots))
     return None
 
 
-def _excluded(row, window):
-    return any(_fits(mention, option) for mention in window for option in row.unless)
-
-
-def _fill(row, window, strict):
+def _fill(row, reading, window, strict=True):
     """For each slot a mention of its own, or None. Slots with the fewest candidates choose first, unless the row is ordered."""
-    choices = [[m for m in window if any(_fits(m, option, strict) for option in slot.options)] for slot in row.slots]
-    order = (
-        range(len(choices)) if row.ordered else sorted(range(len(choices)), key=lambda i: (_are_predicates(choices[i]), len(choices[i])))
-    )
+    choices = [window & reading.fitting[slot.options if strict else slot.names] for slot in row.slots]
+    order = range(len(choices))
+    if not row.ordered:  # things choose before predicates
+        order = sorted(order, key=lambda i: (choices[i] != 0 == choices[i] & reading.things, choices[i].bit_count()))
     taken, filled, last = set(), [None] * len(choices), -1
     for i in order:
-        for mention in choices[i]:
+        for mention in reading.chosen(choices[i]):
             span = (mention.start, mention.end)
-            if span not in taken and (not row.ordered or mention.start > last) and not (strict and _outdone(mention, row, filled, window)):
+            if (
+                span not in taken
+                and (not row.ordered or mention.start > last)
+                and not (strict and _outdone(mention, row, filled, reading, window))
+            ):
                 taken.add(span)
                 filled[i], last = mention, mention.start
                 break
     return filled
 
 
-def _are_predicates(choices):
-    """Things choose before predicates."""
-    return bool(choices) and all(m.is_predicate for m in choices)
-
-
-def _outdone(mention, row, filled, window):
+def _outdone(mention, row, filled, reading, window):
     """The same predicate denied, or its opposite, stands nearer to a filled slot: that one is meant."""
     if not mention.is_predicate:
         return False
     things = [m for m in filled if m and not m.is_predicate]
-    rivals = [m for m in window if _is_rival(m, mention, row.opposites.get(mention.concept, ()))]
+    rivals = reading.chosen(window & reading.fitting[_rivals(mention, row.opposites.get(mention.concept, ()))])
     return any(min((_apart(r, thing) for r in rivals), default=FAR) < _apart(mention, thing) for thing in things)
 
 
-def _is_rival(other, mention, opposites):
-    if other.denied == mention.denied:
-        return other.concept in opposites
-    return other.concept == mention.concept
+def _rivals(mention, opposites):
+    own, other = (DENIED, AFFIRMED) if mention.denied else (AFFIRMED, DENIED)
+    return frozenset([(mention.concept, other), *((name, own) for name in opposites)])
 
 
 def _apart(one, other):
     return max(one.start - other.end, other.start - one.end, 0)
 
 
-def _fits(mention, option, strict=True):
-    name, sign = option
-    return mention.concept == name and (not strict or sign not in (AFFIRMED, DENIED) or mention.denied == (sign == DENIED))
-
-
-def _is_reversed(row, window, filled):
+def _is_reversed(row, filled, loose):
     """All of the claim is there, but an odd number of its predicates is denied, or its things are."""
-    loose = _fill(row, window, strict=False)
     return all(loose) and (all(filled) or _denials(row, loose) % 2 == 1)
 
 
@@ -176,7 +221,7 @@ def _denied_as_a_whole(row, filled):
 def _denials(row, filled):
     """How many predicates that the row affirms are denied in the text."""
     pairs = zip(row.slots, filled, strict=True)
-    return sum(m.denied and not any(_fits(m, option) for option in slot.options) and _affirms(slot, m) for slot, m in pairs)
+    return sum(m.denied and _affirms(slot, m) and not set(_options(m)) & set(slot.options) for slot, m in pairs)
 
 
 def _affirms(slot, mention):

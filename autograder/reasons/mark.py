@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from autograder.reasons.claims import MADE, NEAR, REVERSED, find, read
-from autograder.reasons.polarity import negations, pattern
+from autograder.reasons.language import table, words
+from autograder.reasons.polarity import negations
 from autograder.reasons.rubric import ALSO_TRUE, CONTRADICTS, EARNS, SIDE_ERROR
 from autograder.reasons.spelling import mend
 from autograder.reasons.talk import is_list, restates, subjects
@@ -22,7 +21,7 @@ ROLES = {EARNS: "earned", CONTRADICTS: "contradicted", SIDE_ERROR: "side error",
 @cache
 def settings():
     """Thresholds, and per kind of evidence its points and how reliable they are: measured by `psi bench reasons`."""
-    return yaml.safe_load(SETTINGS_FILE.read_text(encoding="utf-8"))
+    return table(SETTINGS_FILE)
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def mark_reason(text, rubric, points=None):
 
 def examine(text, rubric):
     """The Findings of all claims of `rubric` in `text`; they depend on no setting."""
-    reading = read(mend(normalise(text), rubric.known_words), rubric.vocabulary, pattern("clause_breaks"))
+    reading = read(mend(normalise(text), rubric.known_words), rubric.vocabulary, words("clause_breaks"))
     lines = {claim.id: line.id for line in rubric.lines for claim in line.claims}
     found = [find(claim, reading) for line in rubric.lines for claim in line.claims]
     hits = {hit.claim.id: hit for hit in found if hit}

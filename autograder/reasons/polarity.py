@@ -1,15 +1,12 @@
 """Which predicates of a text are denied: negations, how far they reach, and what is only supposed or reported."""
 
-import re
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 
-from autograder.reasons.language import language, listed
-from autograder.reasons.vocabulary import compile_terms
+from autograder.reasons.language import language, negating, words
 
-CHINESE = re.compile("[一-鿿]")
 ADJACENT = 1  # characters
 MOST_NEGATIONS = 80  # no answer needs more; a text of nothing else must not take long
 
@@ -23,28 +20,15 @@ class Negation:
     reach: str
 
 
-@cache
-def pattern(name):
-    """The compiled word list `name` of the language table."""
-    return compile_terms(listed(language()[name]))
-
-
-@cache
-def _negation_patterns():
-    return {reach: compile_terms(listed(words)) for reach, words in language()["negations"].items()}
-
-
 def negations(text, mentions):
     """The negations of the clean `text`, but for those inside a longer word (不变, "no matter")."""
-    covered = [(m.start, m.end) for m in mentions] + [match.span() for match in pattern("no_negations").finditer(text)]
-    taken = []
-    for reach, words in _negation_patterns().items():
-        for match in words.finditer(text):
+    covered = [(m.start, m.end) for m in mentions] + [match.span() for match in words("no_negations").finditer(text)]
+    taken = set()  # characters
+    for reach, said in negating().items():
+        for match in said.finditer(text):
             span = match.span()
-            if not any(s <= span[0] and span[1] <= e and (s, e) != span for s, e in covered) and not any(
-                s < span[1] and span[0] < e for s, e in taken
-            ):
-                taken.append(span)
+            if taken.isdisjoint(range(*span)) and not any(s <= span[0] and span[1] <= e and (s, e) != span for s, e in covered):
+                taken.update(range(*span))
                 yield Negation(*span, reach)
 
 
@@ -53,11 +37,11 @@ def with_polarity(text, mentions, clauses):
     flips = [0] * len(mentions)
     starts = [m.start for m in mentions]
     for negation in islice(negations(text[: clauses[-1].end], mentions), MOST_NEGATIONS):
-        if pattern("purposes").search(text, _clause_of(negation, clauses).start, negation.end):
+        if words("purposes").search(text, _clause_of(negation, clauses).start, negation.end):
             continue
         for place in _reached(text, negation, mentions, starts, _clause_of(negation, clauses)):
             flips[place] += 1
-    return [replace(m, denied=flips[i] % 2 == 1) for i, m in enumerate(mentions)]
+    return [m._replace(denied=True) if flips[i] % 2 else m for i, m in enumerate(mentions)]
 
 
 def _clause_of(negation, clauses):
@@ -71,7 +55,7 @@ def _reached(text, negation, mentions, starts, clause):
         return before[-1:]
     inside = range(bisect_left(starts, negation.start), bisect_left(starts, clause.end))
     near = [i for i in inside if mentions[i].start > negation.start and mentions[i].end >= negation.end]
-    near = [i for i in near if mentions[i].start - negation.end <= ADJACENT or not _negates(text, mentions[i])]
+    near = [i for i in near if mentions[i].start - negation.end <= ADJACENT or not _negates(text, mentions[i].start, mentions[i].end)]
     if negation.reach == "either" and not any(mentions[i].is_predicate for i in near):
         return _reached(text, Negation(negation.start, negation.end, "back"), mentions, starts, clause)
     if negation.reach == "next":
@@ -80,18 +64,19 @@ def _reached(text, negation, mentions, starts, clause):
     return [i for i in near if mentions[i].start < end]
 
 
-def _negates(text, mention):
+@lru_cache(maxsize=1024)  # asked again for each negation before the mention
+def _negates(text, start, end):
     """A mention that says its own negation ("isn't associative", 不变); only one right before it denies it again."""
-    return bool(_negation_patterns()["clause"].match(text, mention.start, mention.end))
+    return bool(negating()["clause"].match(text, start, end))
 
 
 def _end_of_reach(text, negation, clause):
     """Where a negation stops: at a word that starts something new, or after as much as a reader keeps in mind."""
-    stop = pattern("negation_ends").search(text, negation.end, clause.end)
+    stop = words("negation_ends").search(text, negation.end, clause.end)
     end = stop.start() if stop else clause.end
-    room = language()["negation_room"]
-    for place in range(negation.end, end):
-        room -= 1 if CHINESE.match(text[place]) else language()["negation_room_of_letter"]
+    room, letter = language()["negation_room"], language()["negation_room_of_letter"]
+    for place, char in enumerate(text[negation.end : end], negation.end):
+        room -= 1 if "一" <= char <= "鿿" else letter
         if room < 0:
             return place
     return end
@@ -101,12 +86,12 @@ def supposed(text, clauses):
     """The indices of clauses that suppose or report something (if …, people think …, 有人以为…), where no claim is made."""
     found = set()
     for index, clause in enumerate(clauses):
-        if pattern("supposing").search(text, clause.start, clause.end):
+        if words("supposing").search(text, clause.start, clause.end):
             found.add(index)
             if (
                 index + 1 < len(clauses)
                 and clauses[index + 1].sentence == clause.sentence
-                and pattern("conditions").search(text, clause.start, clause.end)
+                and words("conditions").search(text, clause.start, clause.end)
             ):
                 found.add(index + 1)
     return found
@@ -114,4 +99,4 @@ def supposed(text, clauses):
 
 def concluding(text, clauses):
     """The indices of clauses that turn or conclude (yet …, so …, 但…, 因此…): what is said there outweighs what came before."""
-    return {index for index, clause in enumerate(clauses) if pattern("concluding").match(text[clause.start : clause.end].lstrip())}
+    return {index for index, clause in enumerate(clauses) if words("concluding").match(text[clause.start : clause.end].lstrip())}

@@ -2,13 +2,12 @@
 
 import re
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
-import yaml
-
-from autograder.reasons.language import listed
-from autograder.reasons.vocabulary import Vocabulary, VocabularyError, compile_terms
+from autograder.reasons.language import table
+from autograder.reasons.terms import Terms, VocabularyError, alternatives, listed
+from autograder.reasons.vocabulary import Vocabulary
 
 RUBRIC_FOLDER = Path(__file__).resolve().parents[2] / "exercises" / "reasons"
 VOCABULARY_FILE = "vocabulary.yaml"
@@ -31,6 +30,11 @@ class Slot:
 
     options: tuple
 
+    @cached_property
+    def names(self):
+        """The concepts that may fill it, with whatever sign."""
+        return frozenset(name for name, _ in self.options)
+
     def __str__(self):
         return " or ".join(("not " if sign == DENIED else "") + name.replace("_", " ") for name, sign in self.options)
 
@@ -39,15 +43,22 @@ class Slot:
 class Row:
     """One way to make a claim: slots that must stand together within `within` clauses, and words that must not be there.
 
-    `ordered`: the slots follow one another; `supposed`: also where it is only supposed.
+    `spare`: how many slots may stay empty for a near miss; `ordered`: the slots follow one another;
+    `supposed`: also where it is only supposed.
     """
 
     slots: tuple
     unless: tuple = ()
     within: int = 3
+    spare: int = 0
     ordered: bool = False
     supposed: bool = False
     opposites: dict = field(default_factory=dict)
+
+    @cached_property
+    def names(self):
+        """Per slot the concepts that may fill it."""
+        return [slot.names for slot in self.slots]
 
     def __str__(self):
         return " + ".join(map(str, self.slots))
@@ -87,9 +98,9 @@ class Line:
 class Conclusion:
     """The wrong verdict as an answer may conclude it: `said` in a clause without a negation, or `denied` in one with a negation."""
 
-    said: re.Pattern
-    denied: re.Pattern
-    unless: re.Pattern
+    said: Terms
+    denied: Terms
+    unless: Terms
 
 
 @dataclass(frozen=True)
@@ -104,7 +115,7 @@ class Rubric:
     lines: tuple
     vocabulary: Vocabulary
     known_words: frozenset = frozenset()
-    field_words: re.Pattern = re.compile(r"(?!)")
+    field_words: Terms = field(default_factory=Terms)
     wrong_conclusion: Conclusion | None = None
     measured: bool = False
 
@@ -131,7 +142,7 @@ def _load(exercise, folder):
     if not re.fullmatch(r"[\w-]+", exercise) or not path.is_file():
         known = sorted(p.stem for p in folder.glob("*.yaml") if p.name != VOCABULARY_FILE)
         raise RubricError(f"no reason rubric {exercise!r} in {folder}; there are {', '.join(known)}")
-    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    data = table(path)
     try:
         vocabulary = shared_vocabulary(folder).extended(data.get("words") or {})
         lines = tuple(_line(line, vocabulary) for line in data["lines"])
@@ -144,13 +155,13 @@ def _load(exercise, folder):
 
 
 def _conclusion(data):
-    return data and Conclusion(*(compile_terms(listed(data.get(field) or "")) for field in ("said", "denied", "unless")))
+    return data and Conclusion(*(alternatives(listed(data.get(field) or "")) for field in ("said", "denied", "unless")))
 
 
 @cache
 def shared_vocabulary(folder=RUBRIC_FOLDER):
     """The concepts that all rubrics of `folder` share."""
-    return Vocabulary().extended(yaml.safe_load((folder / VOCABULARY_FILE).read_text(encoding="utf-8")))
+    return Vocabulary().extended(table(folder / VOCABULARY_FILE))
 
 
 def _only_named(vocabulary, lines):
@@ -185,7 +196,8 @@ def _row(row, kind, claim, vocabulary):
     unless = tuple(option for written in exceptions for option in _slot(written, claim, vocabulary).options)
     opposites = {name: vocabulary.opposites_of(name) for slot in slots for name, _ in slot.options}
     within = row.get("within", claim.get("within", REACH[kind]))
-    return Row(slots, unless, within, opposites=opposites, **{flag: row.get(flag, False) for flag in FLAGS})
+    spare = max(len(slots) - 2, 0) if kind == EARNS else 0  # two filled slots are a near miss
+    return Row(slots, unless, within, spare, opposites=opposites, **{flag: row.get(flag, False) for flag in FLAGS})
 
 
 def _slot(written, claim, vocabulary):

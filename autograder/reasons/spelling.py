@@ -6,11 +6,12 @@ from functools import cache, lru_cache
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import extractOne
 
-from autograder.reasons.language import language, listed
+from autograder.reasons.language import language
+from autograder.reasons.terms import listed
 
 WORD = re.compile(r"(?<![0-9])[a-z]+")
 SHORTEST = 5  # letters; a shorter word has too many neighbours
-CACHED = 4096  # words whose correction is kept
+CACHED = 2**15  # words whose correction is kept
 LONG = 8  # from here on two slips are forgiven
 
 
@@ -27,25 +28,35 @@ def slips(word):
 def mend(text, targets):
     """`text` with short forms written out, and words that are one or two slips from one of `targets` put right."""
     short_forms = language()["short_forms"]
-    text = text.sub(WORD, lambda match: short_forms.get(match[0], match[0]))
-    text = _heard(text) if text.is_chinese else text
-    return text.sub(WORD, lambda match: _nearest(match[0], targets))
+    text = _put_right(text, lambda word: short_forms.get(word, word))
+    text = _heard(text) if _misheard().search(text.clean) else text
+    return _put_right(text, lambda word: _nearest(word, targets))
+
+
+def _put_right(text, better):
+    """`text` with the words that `better` knows another for replaced."""
+    wrong = {word for word in WORD.findall(text.clean) if better(word) != word}
+    return text.sub(WORD, lambda match: better(match[0])) if wrong else text
 
 
 @lru_cache(maxsize=CACHED)
 def _nearest(word, targets):
     allowed = slips(word)
-    known = targets | _ordinary()
-    if not allowed or word in known or _is_form(word, known):
+    if not allowed or _is_known(word, targets) or any(_is_known(stem, targets) for stem in _stems(word)):
         return word
     same_start = _by_start(targets).get(word[0], ())
     best = extractOne(word, same_start, scorer=OSA.distance, score_cutoff=allowed)
     return best[0] if best else word
 
 
-def _is_form(word, known):
-    """A word that is a known one with an ending."""
-    return any(word.endswith(ending) and (word[: -len(ending)] in known or word[: -len(ending)] + "e" in known) for ending in ENDINGS)
+def _is_known(word, targets):
+    return word in targets or word in _ordinary()
+
+
+def _stems(word):
+    """What a word may be a form of."""
+    stems = [word.removesuffix(ending) for ending in ENDINGS if word.endswith(ending)]
+    return [form for stem in stems for form in (stem, f"{stem}e")]
 
 
 ENDINGS = ("s", "es", "ed", "d", "ing", "ly", "er", "al")
@@ -73,6 +84,12 @@ def _sound_alikes():
     return [
         (term, re.compile("".join(f"[{char}{sounds.get(char, '')}]" for char in term))) for term in sorted(terms, key=len, reverse=True)
     ]
+
+
+@cache
+def _misheard():
+    """One pattern for all key terms with other characters in them."""
+    return re.compile("|".join(f"{pattern.pattern}(?<!{term})" for term, pattern in _sound_alikes()))
 
 
 def _heard(text):

@@ -5,20 +5,14 @@ from functools import cache
 
 from rapidfuzz.fuzz import token_set_ratio, token_sort_ratio
 
-from autograder.reasons.language import language, listed
+from autograder.reasons.language import words
 from autograder.reasons.text import normalise
-from autograder.reasons.vocabulary import compile_terms
 
 WORD = re.compile(r"[a-z0-9]+(?:[.\-][a-z0-9]+)*|[一-鿿]")
 PUNCTUATION = re.compile(r"[,;:!?，；：。、]|\.\s")
 CHARACTER = 0.6
 ONE_TERM = 1.2  # a word, or two Chinese characters, tells nothing by itself
 SEPARATOR = re.compile(r"[,;:|、，；：。\n•·]|\s[-/&+]\s|->|→|\.(?:\s|$)|\sand\s|\svs\s|和")
-
-
-@cache
-def _words(name):
-    return compile_terms(listed(language()[name]))
 
 
 def pieces(text):
@@ -29,24 +23,32 @@ def pieces(text):
 def is_bare(piece, longest):
     """A piece of a few words that tells nothing: a term, perhaps with what belongs to it."""
     length = _length(piece)
-    tells = "=" in piece or _words("telling").search(piece) or (_words("comparing").search(piece) and any(map(str.isdigit, piece)))
-    return length <= ONE_TERM or not (tells or length > longest)
+    return length <= ONE_TERM or (length <= longest and not _tells(piece))
+
+
+def _tells(piece):
+    return "=" in piece or words("telling").search(piece) or (words("comparing").search(piece) and any(map(str.isdigit, piece)))
 
 
 def _length(piece):
     """The words of a piece; a Chinese character counts for CHARACTER of a word."""
-    return sum(CHARACTER if len(word) == 1 and word >= "一" else 1 for word in WORD.findall(piece))
+    return sum([CHARACTER if len(word) == 1 and word >= "一" else 1 for word in WORD.findall(piece)])
 
 
 def is_list(reading, field_words, settings):
     """Mostly bare terms between separators, or a string of terms in which nothing tells anything: keywords, no reason."""
     text = reading.text.clean
-    found = pieces(text)
-    bare = [piece for piece in found if is_bare(piece, settings["list_words"])]
-    if len(bare) >= settings["list_pieces"] and sum(map(_length, bare)) >= settings["list_share"] * sum(map(_length, found)):
+    if _is_mostly_bare(pieces(text), settings):
         return True
-    tells = "=" in text or PUNCTUATION.search(text.strip(" .。!")) or _words("telling").search(text) or _words("comparing").search(text)
+    tells = "=" in text or PUNCTUATION.search(text.strip(" .。!")) or words("telling").search(text) or words("comparing").search(text)
     return not tells and _length(text) >= settings["string_words"] and _field_share(text, field_words) >= settings["string_field"]
+
+
+def _is_mostly_bare(found, settings):
+    if len(found) < settings["list_pieces"]:
+        return False
+    bare = [piece for piece in found if is_bare(piece, settings["list_words"])]
+    return len(bare) >= settings["list_pieces"] and sum(map(_length, bare)) >= settings["list_share"] * sum(map(_length, found))
 
 
 def _field_share(text, field_words):
@@ -60,7 +62,7 @@ def restates(reading, statements, earned, settings):
     if len(set(said.split())) < settings["restated_words"]:
         return False
     alike, least = (token_sort_ratio, settings["said_again"]) if earned else (token_set_ratio, settings["restated"])
-    return any(alike(said, _statement(statement)) >= least for statement in statements)
+    return any(alike(said, _statement(statement), score_cutoff=least) for statement in statements)
 
 
 @cache

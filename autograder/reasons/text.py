@@ -4,7 +4,7 @@ import html
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 
 LONGEST = 1_500  # characters that are read; a reason longer than this goes to a person
 
@@ -15,7 +15,8 @@ TIMES = re.compile(r"(?<=\d)\s*[×·x*]\s*(?=[nskv]\b)|(?<=\d)\s+(?=[nsk](?![a-z
 PARAMETER_LETTER = re.compile(r"(?<=\d)\s*[ψφ]|(?<=\d)p(?![a-z])")
 UNIT_GAP = re.compile(r"(?<=\d)\s+(?=(?:[gm]i?b|b|bytes?|bits?|tb)\b)")
 BETWEEN_SCRIPTS = re.compile(r"(?<=[一-鿿])[ \t]+(?=[a-z0-9(])|(?<=[a-z0-9)])[ \t]+(?=[一-鿿])")
-SPACES = re.compile(r"\s+")
+SPACES = re.compile(r"\s{2,}|[^\S \n]")  # a single blank or line break stays
+CHINESE = re.compile("[一-鿿]")
 APOSTROPHE = re.compile(r"(?<=[a-z])['’‘`´](?=[a-z])")
 QUOTES = re.compile("[\"'“”‘’«»「」『』《》]")
 CLAUSE_MARK = re.compile(r"[,;:!?，。；：！？\n|]|\.(?!\d)|--+|—+|=>|->|→|⇒")
@@ -32,15 +33,19 @@ class Text:
     cut: bool = False
 
     def sub(self, pattern, replace):
-        """A Text with every match of `pattern` replaced; `replace` is a text or a function of the match."""
+        """The Text with every match of `pattern` replaced; `replace` is a text or a function of the match."""
         parts, origins, end = [], [], 0
         for match in pattern.finditer(self.clean):
             new = replace(match) if callable(replace) else replace
+            if new == match[0]:
+                continue
             start, stop = match.span()
             parts += [self.clean[end:start], new]
             origins += self.origins[end:start]
             origins += [self.origins[min(start + i, stop - 1)] if stop > start else self.origins[start] for i in range(len(new))]
             end = stop
+        if not parts:
+            return self
         parts.append(self.clean[end:])
         origins += self.origins[end:]
         return Text("".join(parts), tuple(origins), self.given, self.cut)
@@ -49,26 +54,24 @@ class Text:
         """What was written between two places of the clean text."""
         return self.given[self.origins[start] : self.origins[end - 1] + 1] if end > start else ""
 
-    @cached_property
+    @property
     def is_chinese(self):
-        return any("一" <= c <= "鿿" for c in self.clean)
+        return bool(CHINESE.search(self.clean))
 
 
 def normalise(given):
     """`given` in one width, one case and one spelling of amounts (`16 Ψ` -> `16n`), without markup, controls and marks of direction."""
     given = given if isinstance(given, str) else str(given or "")
     read = given[:LONGEST]
-    chars, origins = [], []
-    for place, char in enumerate(read):
-        for plain in _plain(char):
-            chars.append(plain)
-            origins.append(place)
-    text = Text("".join(chars), tuple(origins), read, len(given) > LONGEST)
+    chars = [_plain(char) for char in read]
+    origins = tuple(place for place, plain in enumerate(chars) for _ in plain)
+    text = Text("".join(chars), origins, read, len(given) > LONGEST)
     for pattern, replace in PASSES:
         text = text.sub(pattern, replace)
     return text
 
 
+@lru_cache(maxsize=8192)
 def _plain(char):
     """One character in compatibility form and lower case; a blank for a control, nothing for a mark that is not seen."""
     if char == "\n":

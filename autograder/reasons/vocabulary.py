@@ -1,48 +1,15 @@
-"""Concepts and the words for them, in both languages: compiled from tables, found in a text, with their polarity.
+"""Concepts and the words for them, in both languages: read from tables, found in a text.
 
-Terms are parted by `;` and written as they are said. `*` ends a stem (`shrink*`), `..` leaves room for a few words, `(a|b)` and `(a )?` are
-as in a regular expression, a blank also matches a hyphen or nothing (`all reduce`: all-reduce, allreduce), `@name`
-takes in all terms of another concept.
+Terms are written as `terms` says; `@name` takes in all terms of another concept.
 """
 
-import re
-from dataclasses import dataclass, field
-from functools import cache, cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain, groupby
+from typing import NamedTuple
 
-from autograder.reasons.language import listed
 from autograder.reasons.spelling import words_of
-
-WORD_END = r"(?:s|es)?(?![a-z0-9])"
-SYNTAX = re.compile(r"\\.|\[[^\]]*\][+*]?| ?\.\. ?|\+|\*| ")  # escaped characters and sets stay as they are
-GROUP = re.compile(r"\([^()]*\)\??|\[[^\[\]]*\][?*+]?")  # may be there in several ways, or not at all
-PART = re.compile(r"[. *+]")
-GAP = r"[^,.;:!?，。；：！？、\n]{0,18}?"
-
-MEANT = {"..": GAP, "+": r"\+", "*": "[a-z]*", " ": r"[\s\-]*"}
-
-
-class VocabularyError(ValueError):
-    """A table of terms that cannot be read: says which term and why."""
-
-
-def compile_terms(terms):
-    """One pattern for all `terms`, longest first."""
-    return _compiled(tuple(sorted({str(term).lower() for term in terms}, key=lambda term: (-len(term), term))))
-
-
-@cache
-def _compiled(chosen):  # kept, since rubrics share most of their concepts
-    try:
-        return re.compile("|".join(map(_expression, chosen)) or r"(?!)")
-    except re.error as why:
-        raise VocabularyError(f"terms {list(chosen)} do not make a pattern: {why}") from why
-
-
-def _expression(term):
-    body = SYNTAX.sub(lambda sign: MEANT.get(sign[0].strip() or " ", sign[0]), term)
-    before = r"(?<![a-z0-9.])" if re.match(r"[(\[]?[a-z0-9]", term) else ""
-    after = WORD_END if re.search(r"[a-z0-9][)?]*$", term) else "(?![a-z])" if term.endswith("*") else ""
-    return f"(?:{before}(?:{body}){after})"
+from autograder.reasons.terms import Terms, VocabularyError, alternatives, listed, occurrences
 
 
 @dataclass(frozen=True)
@@ -51,17 +18,15 @@ class Concept:
 
     name: str
     is_predicate: bool
-    pattern: re.Pattern
     terms: tuple = ()
-    needles: frozenset = frozenset()
 
-    def found_in(self, text):
-        """Every match in a text; most concepts are ruled out by their needles, which are much quicker to look for."""
-        return self.pattern.finditer(text) if any(needle in text for needle in self.needles) else ()
+    @cached_property
+    def words(self):
+        """Every word of the terms."""
+        return frozenset(word for term in self.terms for word in words_of(term))
 
 
-@dataclass(frozen=True)
-class Mention:
+class Mention(NamedTuple):
     """A concept found in a text. `denied`: a negation reaches it."""
 
     concept: str
@@ -69,11 +34,6 @@ class Mention:
     end: int
     is_predicate: bool = False
     denied: bool = False
-    guessed: bool = False
-
-    @property
-    def length(self):
-        return self.end - self.start
 
 
 @dataclass(frozen=True)
@@ -84,31 +44,26 @@ class Vocabulary:
     opposites: frozenset = frozenset()
     guards: frozenset = frozenset()
 
-    @cached_property
+    @property
     def known_words(self):
         """Every word of the terms, for telling a misspelling from a word."""
-        return frozenset(word for concept in self.concepts.values() for term in concept.terms for word in words_of(term))
+        return frozenset().union(*(concept.words for concept in self.concepts.values()))
 
-    @cached_property
+    @property
     def things(self):
-        """One pattern for all things, which tells a subject of the field from talk."""
+        """The Terms of all things, which tell a subject of the field from talk."""
         found = [concept for concept in self.concepts.values() if not concept.is_predicate]
-        return compile_terms(term for concept in found for term in concept.terms if term[0] != "@" and len(term) > 1)
+        return alternatives(term for concept in found for term in concept.terms if term[0] != "@" and len(term) > 1)
 
     def extended(self, table):
         """With the `things` and `predicates` of `table`; a concept that is there already gains the terms."""
-        terms = {name: list(concept.terms) for name, concept in self.concepts.items()}
-        kinds = {name: concept.is_predicate for name, concept in self.concepts.items()}
+        concepts = dict(self.concepts)
         for kind in ("things", "predicates"):
             for name, more in (table.get(kind) or {}).items():
-                terms.setdefault(name, []).extend(listed(more))
-                kinds.setdefault(name, kind == "predicates")
+                before = concepts.get(name) or Concept(name, kind == "predicates")
+                concepts[name] = replace(before, terms=(*before.terms, *listed(more)))
         pairs = {frozenset(pair) for pair in table.get("opposites") or ()}
-        return Vocabulary(
-            {name: _concept(name, kinds[name], terms) for name in terms},
-            self.opposites | pairs,
-            self.guards | set(table.get("guards") or ()),
-        )
+        return Vocabulary(concepts, self.opposites | pairs, self.guards | set(table.get("guards") or ()))
 
     def opposites_of(self, name):
         """The concepts that say the opposite of `name`."""
@@ -117,41 +72,40 @@ class Vocabulary:
     def only(self, names):
         """The Vocabulary of these concepts, their opposites, and those that guard a word (`reduces` in `all-reduces`)."""
         kept = set(names).union(self.guards, *(self.opposites_of(name) for name in names))
-        return Vocabulary({name: concept for name, concept in self.concepts.items() if name in kept}, self.opposites, self.guards)
+        return replace(self, concepts={name: self._whole(concept) for name, concept in self.concepts.items() if name in kept})
+
+    def _whole(self, concept):
+        """The concept with all terms that it takes in, longest first."""
+        return replace(concept, terms=alternatives(self._flat(concept.name, ())).terms)
+
+    def _flat(self, name, above):
+        if name in above:
+            raise VocabularyError(f"concept {name!r} contains itself by way of {' > '.join(above)}")
+        for term in self.concepts[name].terms:
+            if not term.startswith("@"):
+                yield term
+            elif term[1:] in self.concepts:
+                yield from self._flat(term[1:], (*above, name))
+            else:
+                raise VocabularyError(f"concept {name!r} takes in {term!r}, which is not in the vocabulary")
 
     def mentions(self, text):
         """Every mention in the clean `text`; a predicate inside a longer mention is a part of it and no predicate."""
+        concepts, owners, terms = self._owned
         found = [
-            Mention(concept.name, match.start(), match.end(), concept.is_predicate)
-            for concept in self.concepts.values()
-            for match in concept.found_in(text)
+            Mention(concepts[owner].name, *match.span(), concepts[owner].is_predicate)
+            for owner, places in groupby(terms.places(text), owners.__getitem__)
+            for match in occurrences([terms.terms[place] for place in places], text)
             if match.end() > match.start()
         ]
         return sorted(_outermost(found), key=lambda mention: (mention.start, -mention.end))
 
-
-def _concept(name, is_predicate, terms):
-    every = tuple(_flat(name, terms, ()))
-    return Concept(name, is_predicate, compile_terms(every), tuple(terms[name]), frozenset(map(_needle, every)))
-
-
-@cache
-def _needle(term):
-    """A piece of a term that stands in all it matches: the longest outside of all syntax; empty where none is sure to."""
-    term = GROUP.sub(" ", str(term).lower())
-    return "" if set(term) & set("()[]{}|?\\^$") else max(PART.split(term), key=len)
-
-
-def _flat(name, terms, above):
-    if name in above:
-        raise VocabularyError(f"concept {name!r} contains itself by way of {' > '.join(above)}")
-    for term in terms[name]:
-        if str(term).startswith("@"):
-            if term[1:] not in terms:
-                raise VocabularyError(f"concept {name!r} takes in {term!r}, which is not in the vocabulary")
-            yield from _flat(term[1:], terms, (*above, name))
-        else:
-            yield term
+    @cached_property
+    def _owned(self):
+        """The concepts, their terms one after another, and for each term the number of its concept."""
+        concepts = list(self.concepts.values())
+        owners = [number for number, concept in enumerate(concepts) for _ in concept.terms]
+        return concepts, owners, Terms(tuple(chain.from_iterable(concept.terms for concept in concepts)))
 
 
 def _outermost(found):
