@@ -29,6 +29,7 @@ function render({ model, el }) {
     rows.forEach(({ show }) => show());
     paint();
     keepResults(spec, model);
+    save(model);
   };
   const soon = onceATurn(update);
   names.forEach((name) => model.on(`change:${name}`, soon));
@@ -70,28 +71,24 @@ function stateOf(spec, model) {
 
 function change(model, values) {
   for (const [name, value] of Object.entries(values)) model.set(name, value);
-  save(model);
 }
 
 // The results are the model's too, so that other widgets can be linked to them. A kernel computes them as well; figures
 // that differ only in their last digit are left alone, so that the two do not answer each other for ever.
 function keepResults(spec, model) {
   const state = stateOf(spec, model);
-  let moved = false;
   for (const name of spec.results) {
     const value = FORMULAS[name](state);
     const result = Number.isFinite(value) ? value : null;
-    if (same(result, model.get(name))) continue;
-    model.set(name, result);
-    moved = true;
+    if (!same(result, model.get(name))) model.set(name, result);
   }
-  if (moved) save(model);
 }
 
 function same(one, other) {
   return one === other || (one !== null && other !== null && Math.abs(one - other) <= 64 * Number.EPSILON * Math.abs(one));
 }
 
+// The kernel is told once a turn what moved and what came of it; a widget's model sends nothing if nothing did.
 function save(model) {
   try {
     model.save_changes();
