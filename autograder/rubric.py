@@ -13,6 +13,7 @@ from formulary.reckon import Amount
 from formulary.units import BYTE, PURE
 
 from . import answer as answers_
+from . import limits
 from .answer import AnswerError, Unread, WrongUnit, is_blank, quote
 from .equivalence import equals
 from .exercise import LANGUAGES, Text
@@ -161,17 +162,14 @@ def check(exercise, part, value):
     if not _is_kept(value) or part is not exercise.part(part.name):
         return _check(exercise, part, value)
     if given not in exercise.findings:
-        if len(exercise.findings) >= KEPT:
+        if len(exercise.findings) >= limits.FINDINGS:
             return _check(exercise, part, value)
         exercise.findings[given] = _check(exercise, part, value)
     return exercise.findings[given]
 
 
 def _is_kept(value):
-    return isinstance(value, bool | float) or (isinstance(value, str) and len(value) <= SHORT)
-
-
-SHORT, KEPT = 200, 4096  # characters of an answer, and findings of an exercise, that are kept
+    return isinstance(value, bool | float) or (isinstance(value, str) and len(value) <= limits.SHORT)
 
 
 def _check(exercise, part, value):
