@@ -17,6 +17,7 @@ MEMORY = 4 * 2**30  # bytes that it may map
 OUTPUT = 1_000_000  # bytes of what it hands back
 FILES = 128  # that it may have open
 NOTEBOOK = 256 * 2**20  # bytes of a notebook file
+IMPORTS = 2**20  # bytes of a notebook in which imports are looked for before it runs
 BESIDE = 20 * 2**20  # bytes of all that is handed in beside it
 BESIDE_FILES = 50
 LARGE = 10 * 2**20  # bytes from which on we say that outputs were left out

@@ -35,7 +35,6 @@ SLOW = ("numpy", "sympy", "matplotlib.pyplot", "matplotlib.backends.backend_agg"
 SLOW += ("sympy.integrals.heurisch", "sympy.integrals.manualintegrate", "sympy.integrals.risch")
 IMPORTS_SLOW = re.compile(r"^[ \t]*(?:import|from)[ \t][^#\n]*\b(?:numpy|sympy|matplotlib)\b", re.MULTILINE)
 SEEMS_SLOW = re.compile(rb'(?:import|from) [^#"\\]{0,99}\b(?:numpy|sympy|matplotlib)\b')  # the same in a notebook's bytes
-LOOKED_AT = 1 << 20  # of these
 SHARED_BY = 8  # processes that one zygote forks for without keeping any waiting
 
 
@@ -58,7 +57,7 @@ def get_ready(notebook, processes):
 
     It is a guess from the first of a class: a wrong one costs time and nothing else.
     """
-    if processes <= SHARED_BY and SEEMS_SLOW.search(notebook[:LOOKED_AT]) and floor():
+    if processes <= SHARED_BY and SEEMS_SLOW.search(notebook[: limits.IMPORTS]) and floor():
         with contextlib.suppress(JailFault):  # then each will try for itself, and say so
             zygote(SLOW)
 
