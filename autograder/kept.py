@@ -19,7 +19,7 @@ from platformdirs import user_cache_path
 PROJECT = Path(__file__).resolve().parent.parent
 SOURCES = ("autograder/**/*.py", "autograder/**/*.yaml", "formulary/**/*.py", "formulary/**/*.toml")
 LIBRARIES = ("sympy", "mpmath", "pydantic", "PyYAML")
-STATES = 3  # of the code, beside the present one, for those who go to and fro between versions
+STATES = 3  # of the code, beside the present one, for those who go back and forth between versions
 
 
 def read(path, work_out):
