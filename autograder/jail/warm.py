@@ -15,7 +15,7 @@ def _sympy():
     import sympy as sp
 
     x, k = sp.Symbol("x"), sp.Symbol("k", positive=True)
-    sp.integrate(2 * k, (k, 0, 1))
+    sp.integrate(3 * x**2 + k, (x, 0, 5))
     sp.solve(sp.diff(x**3 - 12 * x, x), x)
     str(sp.simplify((x**2 - 1) / (x - 1)).subs(x, 2.0))
 
