@@ -28,17 +28,12 @@ class Reading:
     supposed: frozenset
     concluding: frozenset = frozenset()
 
-    def window(self, first, count):
-        """The set of mentions from clause `first` on, over `count` clauses."""
-        return self._until_end[first + count - 1] & ~self._until_start[first]
-
     @cached_property
-    def _until_start(self):
-        return [self._until(clause.start) for clause in self.clauses]
-
-    @cached_property
-    def _until_end(self):
-        return [self._until(clause.end) for clause in self.clauses]
+    def windows(self):
+        """For one, two, … clauses: for each clause the set of mentions from it on, over so many clauses."""
+        before = [self._until(clause.start) for clause in self.clauses]
+        until = [self._until(clause.end) for clause in self.clauses]
+        return [[end & ~start for start, end in zip(before, until[more:], strict=False)] for more in range(len(before))]
 
     def _until(self, place):
         return (1 << bisect_left(self.mentions, place, key=lambda mention: mention.start)) - 1
@@ -128,33 +123,34 @@ def _may_be_met(row, reading):
 
 
 def _tries(claim, row, reading):
-    for first, count in _windows(claim, row, reading):
-        found = _try(claim, row, reading, first, count)
-        if found:
-            yield found
-            if found.how == MADE:
-                return
+    found_in = row.within  # clauses; over more of them only a claim that is made counts
+    for first, count, window in _windows(claim, row, reading):
+        if count <= found_in or all(window & reading.fitting[slot.options] for slot in row.slots):
+            found = _try(claim, row, reading, first, count, window)
+            if found:
+                yield found
+                found_in = min(found_in, count)
+                if found.how == MADE:
+                    return
 
 
 def _windows(claim, row, reading):
-    """The windows (first clause, how many) in which the row may be met, the narrow ones first."""
+    """Where the row may be met, the narrow places first: the first clause, how many, and the set of mentions there."""
     wanted = [reading.fitting[slot.names if claim.kind == EARNS else slot.options] for slot in row.slots]
     barring = reading.fitting[row.unless]
     barred = () if row.supposed or claim.kind not in AGAINST else reading.supposed
-    for count in range(1, row.within + 1):
-        for first in range(len(reading.clauses) - count + 1):
-            window = reading.window(first, count)
+    for count, windows in enumerate(reading.windows[: row.within], 1):
+        for first, window in enumerate(windows):
             if (
                 [places & window for places in wanted].count(0) <= row.spare
                 and window.bit_count() >= len(wanted) - 1
                 and not window & barring
                 and first not in barred
             ):
-                yield first, count
+                yield first, count, window
 
 
-def _try(claim, row, reading, first, count):
-    window = reading.window(first, count)
+def _try(claim, row, reading, first, count, window):
     filled = _fill(row, reading, window)
     if all(filled) and not (claim.kind == EARNS and _denied_as_a_whole(row, filled)):
         return _found(claim, MADE, row, reading, first, count, filled)
