@@ -1,6 +1,7 @@
 """`psi grade`: mark a class, report on it, export its scores. Everything slow is imported only when it is used."""
 
 import argparse
+import gc
 import os
 import sys
 from pathlib import Path
@@ -65,6 +66,7 @@ PARSERS = {"": _grade_parser, "report": _report_parser, "export": _export_parser
 
 
 def _grade(options):
+    gc.disable()  # what is loaded now stays; `grade` turns it on again
     from tqdm import tqdm
 
     from .run import Options, grade

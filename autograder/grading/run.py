@@ -1,6 +1,7 @@
 """A class graded: find what has to be marked, have it marked, write gradebook and notebooks in batches, then the pages of feedback."""
 
 import contextlib
+import gc
 import json
 import os
 import shutil
@@ -126,6 +127,7 @@ def grade(folder, name, options, watch=lambda tally, total: None):
         clock.lap("keys and plan", tally)
         if plan and not options.dask:
             run.warm_up(plan)
+        gc.enable()
         clock.lap("warm up", tally)
         run.mark(plan, watch)
         clock.lap("mark", tally)
@@ -226,6 +228,7 @@ class _Run:
     def warm_up(self, plan):
         """Load and start what the workers, which are forked, then need not."""
         self.marker.warm_up()
+        gc.freeze()  # else every worker would look through all of it, and by that copy it
         sandbox.get_ready(self._job(plan[0]).data, self.options.workers)
 
     def mark(self, plan, watch):
