@@ -14,7 +14,7 @@ function render({ model, el }) {
   const picture = element("div", { class: "psi-picture" });
   picture.append(sheet.root);
   lay(el, spec, rows, picture, report);
-  let width = 0;
+  let width = picture.clientWidth;
 
   const paint = () => {
     const state = stateOf(spec, model);
