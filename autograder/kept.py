@@ -10,6 +10,8 @@ import os
 import pickle
 import shutil
 import sys
+import tempfile
+import time
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -19,46 +21,61 @@ from platformdirs import user_cache_path
 PROJECT = Path(__file__).resolve().parent.parent
 SOURCES = ("autograder/**/*.py", "autograder/**/*.yaml", "formulary/**/*.py", "formulary/**/*.toml")
 LIBRARIES = ("sympy", "mpmath", "pydantic", "PyYAML")
+LOADED = time.time()
 STATES = 3  # of the code, beside the present one, for those who go back and forth between versions
 
 
 def read(path, work_out):
     """`work_out(path)`, or what it gave the last time, for the same file under the same code. Raises only what `work_out` does."""
-    kept = folder() / f"{path.stem}-{hashlib.sha256(path.read_bytes()).hexdigest()[:32]}.pickle"
+    try:
+        source = path.read_bytes()
+    except OSError:
+        return work_out(path)  # which says what is wrong
+    kept = folder() / f"{path.stem}-{hashlib.sha256(source).hexdigest()[:32]}.pickle"
+    if not kept.is_absolute():  # nobody's own folder, but one in whichever folder this runs
+        return work_out(path)
     with contextlib.suppress(Exception):  # missing, cut short, not ours: then it is worked out anew
         if _is_ours(kept):
             return pickle.loads(kept.read_bytes())
     found = work_out(path)
     with contextlib.suppress(OSError):  # nowhere to keep it: the next run takes as long as this one
-        _keep(kept, pickle.dumps(found))
+        if path.read_bytes() == source and _is_code_as_loaded():
+            _keep(kept, pickle.dumps(found))
     return found
 
 
 def folder():
     """Where this state of the code keeps what it worked out."""
-    top = Path(os.environ["SIXTEEN_PSI_CACHE"]) if "SIXTEEN_PSI_CACHE" in os.environ else user_cache_path("sixteen-psi")
-    return top / f"exercises-{code()}"
+    return Path(os.environ.get("SIXTEEN_PSI_CACHE") or user_cache_path("sixteen-psi")) / f"exercises-{code()}"
 
 
 @cache
 def code():
     """A hash of the code and the tables that exercises are worked out by."""
     found = hashlib.sha256(" ".join([sys.version, *map(version, LIBRARIES)]).encode())
-    for pattern in SOURCES:
-        for path in sorted(PROJECT.glob(pattern)):
-            found.update(hashlib.sha256(path.read_bytes()).digest())
+    for path in _sources():
+        found.update(hashlib.sha256(path.read_bytes()).digest())
     return found.hexdigest()[:16]
 
 
+def _sources():
+    return [path for pattern in SOURCES for path in sorted(PROJECT.glob(pattern))]
+
+
+def _is_code_as_loaded():
+    """Whether the files still hold what runs here: a notebook may have been open since before an update."""
+    return all(max(held.st_mtime, held.st_ctime) < LOADED for held in map(Path.stat, _sources()))
+
+
 def _is_ours(path):
-    """Whether nobody else can have written the file, as far as the system tells owners apart."""
-    held = [place.stat() for place in (path, path.parent)]
+    """Whether nobody else can have written the file or put a link there, as far as the system tells owners apart."""
+    held = [place.lstat() for place in (path, path.parent)]
     return os.name != "posix" or all(place.st_uid == os.getuid() and not place.st_mode & 0o022 for place in held)
 
 
 def _forget(latest):
     """Remove what all but the last few states of the code kept."""
-    others = [place for place in latest.parent.glob("exercises-*") if place != latest]
+    others = [place for place in latest.parent.glob("exercises-" + 16 * "[0-9a-f]") if place != latest]
     for place in sorted(others, key=lambda place: place.stat().st_mtime)[:-STATES]:
         shutil.rmtree(place, ignore_errors=True)
 
@@ -67,7 +84,11 @@ def _keep(path, data):
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         _forget(path.parent)
-    beside = path.with_name(f"{path.name}.{os.getpid()}")
-    beside.write_bytes(data)
-    os.chmod(beside, 0o600)
-    os.replace(beside, path)
+    handle, beside = tempfile.mkstemp(dir=path.parent)  # for us alone
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+        os.replace(beside, path)
+    except OSError:
+        os.unlink(beside)
+        raise

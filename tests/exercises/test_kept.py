@@ -1,5 +1,7 @@
 """What is kept of an exercise between runs is the exercise; what is damaged, old or not our own is worked out anew."""
 
+import errno
+import os
 import pickle
 import subprocess
 import sys
@@ -7,7 +9,7 @@ import sys
 import pytest
 
 from autograder import kept
-from autograder.bank import Bank, load
+from autograder.bank import Bank, BankError, load
 
 NAMES = sorted(Bank())
 READ = """
@@ -72,6 +74,7 @@ SPOILT = {
     "cut short": lambda file: file.write_bytes(file.read_bytes()[:-4]),
     "empty": lambda file: file.write_bytes(b""),
     "open to others": lambda file: file.chmod(0o666),
+    "a link": lambda file: file.symlink_to(file.rename(file.with_name("elsewhere"))),
 }
 
 
@@ -88,6 +91,41 @@ def test_where_nothing_can_be_kept_all_works_as_well(place, source):
     assert kept.read(source, work_out) == "one worked out"
 
 
+@pytest.mark.parametrize("cache", ["cache", "~/.cache"])
+def test_a_cache_that_depends_on_where_one_stands_is_none(place, source, cache, monkeypatch):
+    monkeypatch.setenv("SIXTEEN_PSI_CACHE", cache)
+    monkeypatch.chdir(source.parent)
+    kept.read(source, work_out)
+    assert list(source.parent.iterdir()) == [source]
+
+
+def test_where_the_disk_is_full_nothing_is_left(place, source, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "replace", full)
+    assert kept.read(source, work_out) == "one worked out"
+    assert list(place.iterdir()) == []
+
+
+def test_what_changes_while_it_is_worked_out_is_not_kept(place, source):
+    assert kept.read(source, lambda path: path.write_text("two") and work_out(path)) == "two worked out"
+    source.write_text("one")
+    assert kept.read(source, work_out) == "one worked out"
+
+
+def test_what_code_older_than_its_files_worked_out_is_not_kept(place, source, monkeypatch):
+    monkeypatch.setattr(kept, "LOADED", min(path.stat().st_mtime for path in kept._sources()))
+    kept.read(source, work_out)
+    assert not place.exists()
+
+
+def test_a_file_that_cannot_be_read_is_told_by_file(place, tmp_path):
+    (tmp_path / "bank" / "01" / "E999.yaml").mkdir(parents=True)
+    with pytest.raises(BankError, match="not readable"):
+        Bank(tmp_path / "bank")["E999"]
+
+
 def test_a_fault_of_the_file_is_raised_and_not_kept(place, source):
     with pytest.raises(ValueError, match="bad"):
         kept.read(source, lambda path: (_ for _ in ()).throw(ValueError("bad")))
@@ -96,6 +134,10 @@ def test_a_fault_of_the_file_is_raised_and_not_kept(place, source):
 
 def test_few_states_of_the_code_are_kept(place, source):
     for number in range(8):
-        (place.parent / f"exercises-{number}").mkdir(parents=True)
+        (place.parent / f"exercises-{number:016}").mkdir(parents=True)
+    others = [place.parent / f"exercises-{name}" for name in ("2026", "en", "zh", "1", "2", "3")]
+    for other in others:
+        other.mkdir()
     kept.read(source, work_out)
-    assert len(list(place.parent.glob("exercises-*"))) == kept.STATES + 1
+    assert len(list(place.parent.glob("exercises-????????????????"))) == kept.STATES + 1
+    assert all(other.is_dir() for other in others)
