@@ -24,9 +24,11 @@ SETTINGS = {
     "--LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
 }
 NO_NEWS = "config/lab/user-settings/@jupyterlab/apputils-extension/notification.jupyterlab-settings"
-IDLE = "document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'"
+STATUS = "document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status"
+IDLE = f"{STATUS} === 'idle'"
 PROMPTS = "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].map((e) => e.textContent.trim()).filter((t) => t)"
-STARTED = rf"() => {PROMPTS}.some((text) => /\[(\*|\d+)\]/.test(text))"
+# cells may be marked as waiting for a kernel that never heard of them
+STARTED = rf"() => {PROMPTS}.some((text) => /\[\d+\]/.test(text) || (text === '[*]:' && {STATUS} === 'busy'))"
 FINISHED = rf"() => {{ const all = {PROMPTS}; return all.length && all.every((text) => /\[\d+\]/.test(text)) && {IDLE}; }}"
 
 
