@@ -27,6 +27,12 @@ settings.load_profile("same")
 
 # folders whose files share what is slow to make: a graded course, a JupyterLab server
 TOGETHER = ("nbgrader", "browser")
+FIRST = (*TOGETHER, "labs", "chapters")  # what takes long comes first, or at the end one process works while others wait
+
+
+def pytest_collection_modifyitems(items):
+    """Slow folders first, else the order of the names."""
+    items.sort(key=lambda item: FIRST.index(item.path.parent.name) if item.path.parent.name in FIRST else len(FIRST))
 
 
 class Together(LoadScopeScheduling):
@@ -39,6 +45,7 @@ class Together(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config, log):
     # not --dist loadgroup, whose groups are lost on pytest 9.2 (pytest-xdist 3.8)
+    config.option.loadscopereorder = False  # keep our order
     return Together(config, log)
 
 
