@@ -16,6 +16,7 @@ from autograder.reasons.rubric import RUBRIC_FOLDER, VOCABULARY_FILE
 
 BANK = Bank()
 CONCLUSIONS = yaml.safe_load(Path(__file__).with_name("conclusions.yaml").read_text(encoding="utf-8"))
+READINGS = yaml.safe_load(Path(__file__).with_name("readings.yaml").read_text(encoding="utf-8"))
 EXERCISES = sorted(path.stem for path in RUBRIC_FOLDER.glob("*.yaml") if path.name != VOCABULARY_FILE)
 HOSTILE = {
     "a megabyte": "each card keeps the weights " * 40_000,
@@ -76,6 +77,15 @@ def test_a_wrong_conclusion_takes_back_what_the_reason_earned(exercise, lang, co
 def test_a_right_conclusion_takes_nothing_back(exercise, lang, conclusion):
     mark = mark_reason(with_conclusion(exercise, lang, conclusion), load_rubric(exercise))
     assert mark.points == 2 and not mark.needs_human
+
+
+@pytest.mark.parametrize(
+    ("exercise", "points", "said"), [(name, points, said) for name, by in READINGS.items() for points in by for said in by[points]]
+)
+def test_a_reason_is_read_as_it_was_meant(exercise, points, said):
+    mark = mark_reason(said, load_rubric(exercise))
+    assert (mark.points, mark.needs_human) == (points, False)
+    assert {match.role for match in mark.matches} == {"earned" if points else "contradicted"}
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)
