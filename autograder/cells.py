@@ -76,10 +76,19 @@ def _assign(statement, known, found):
 
 def _literal(node, known):
     if isinstance(node, ast.Constant) and (isinstance(node.value, str | bool) or node.value is None or node.value is ...):
-        return node.value
-    if isinstance(node, ast.List | ast.Tuple | ast.Set) and all(isinstance(item, ast.Constant) for item in node.elts):
-        return [item.value for item in node.elts]
+        return _writable(node.value)
+    if isinstance(node, ast.List | ast.Tuple | ast.Set) and all(_is_plain(item) for item in node.elts):
+        return [_writable(item.value) for item in node.elts]
     return compute(node, known)
+
+
+def _is_plain(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, str | bool | int | float | None)
+
+
+def _writable(value):
+    """A value without halves of letters, which could not be written down."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
 QUOTES = {"“": "”", "‘": "’", "「": "」", '"': '"', "'": "'"}

@@ -92,9 +92,13 @@ def _jailed(cells):
     flat = [part for parts in sources for part in parts]
     kept = [_kept(index) for index, (_, names) in enumerate(cells) if names is not None]
     preload = SLOW if any(IMPORTS_SLOW.search(source) for source, _ in cells) else ()
-    return run_jailed(
+    run = lambda: run_jailed(
         flat, kept, preload=preload, limits=Limits(seconds=limits.SECONDS, cpu_seconds=limits.SECONDS, answer_bytes=limits.OUTPUT)
     )
+    try:
+        return run()
+    except JailFault:  # another's run, or the kernel when memory was short, may have taken down what both were forked from
+        return run()
 
 
 def _source(index, source, names):

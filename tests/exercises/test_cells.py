@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from autograder import bank, limits, sandbox
+from autograder import bank, kept, limits, sandbox
 from autograder.answer import Unread
 from autograder.cells import read_cell
 from autograder.jail import JailFault
@@ -183,6 +183,34 @@ def test_a_name_of_ours_that_is_taken_gains_nothing(forged):
 def test_the_bank_and_the_grader_cannot_be_read():
     found = run(f"total = open({str(bank.ROOT / 'bank' / '01' / 'E000-SA01.yaml')!r}).read()")[0]["total"]
     assert isinstance(found, Unread) and ("PermissionError" in found.why.en or "FileNotFoundError" in found.why.en)
+
+
+def test_exercises_that_are_kept_cannot_be_read():
+    kept.folder().mkdir(parents=True, exist_ok=True)
+    found = run(f"import os\ntotal = len(os.listdir({str(kept.folder())!r}))")[0]["total"]
+    assert isinstance(found, Unread) and ("PermissionError" in found.why.en or "FileNotFoundError" in found.why.en)
+
+
+@pytest.mark.parametrize("said", ["'\\ud83d!'", "['\\ud83d!']"])
+def test_half_a_letter_is_not_taken_along(said):
+    assert read_cell(f"x = {said}", ["x"])["x"] in ("?!", ["?!"])
+
+
+@pytest.mark.parametrize("said", ["[b'a']", "[...]", "[1j]"])
+def test_a_list_of_what_is_no_answer_is_not_read(said):
+    assert read_cell(f"x = {said}", ["x"]) is None
+
+
+def test_a_run_that_another_takes_down_is_run_again(monkeypatch):
+    faults, works = [JailFault("somebody killed it")], sandbox.run_jailed
+
+    def fails_once(*arguments, **more):
+        if faults:
+            raise faults.pop()
+        return works(*arguments, **more)
+
+    monkeypatch.setattr(sandbox, "run_jailed", fails_once)
+    assert run("total = sum([1])") == [{"total": 1}]
 
 
 def test_a_fault_of_ours_waits_for_a_person(monkeypatch):
