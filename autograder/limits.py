@@ -20,6 +20,7 @@ NOTEBOOK = 256 * 2**20  # bytes of a notebook file
 IMPORTS = 2**20  # bytes of a notebook in which imports are looked for before it runs
 BESIDE = 20 * 2**20  # bytes of all that is handed in beside it
 BESIDE_FILES = 50
+BESIDE_DEPTH = 20  # folders within folders
 LARGE = 10 * 2**20  # bytes from which on we say that outputs were left out
 SALVAGE = 20 * 2**20  # characters of a damaged notebook that are looked through for cells
 SALVAGE_TRIES = 200  # places in it where reading is tried again

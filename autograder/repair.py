@@ -96,7 +96,10 @@ def find(folder, name):
     wanted = folder / f"{name}.ipynb"
     if os.path.lexists(wanted):
         return wanted, ()
-    there = sorted(path for path in folder.glob("*") if ".ipynb" in path.name.lower() and not path.name.startswith("."))
+    try:
+        there = sorted(path for path in folder.iterdir() if ".ipynb" in path.name.lower() and not path.name.startswith("."))
+    except OSError as error:
+        raise Unreadable("denied", name=_name(folder), error=error.strerror) from None
     if len(there) > 1:
         raise Unreadable("several", wanted=wanted.name, names=", ".join(_name(path) for path in there[:5]))
     if not there:
@@ -111,9 +114,9 @@ def _name(path):
 
 def load(path):
     """The bytes of a submitted file. Raises Unreadable for a link, anything but a file, and what is too large."""
-    if path.is_symlink():
-        raise Unreadable("link", name=_name(path))
     try:
+        if path.is_symlink():
+            raise Unreadable("link", name=_name(path))
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
         raise Unreadable("denied", name=_name(path), error=error.strerror) from None
@@ -140,11 +143,24 @@ def beside(folder):
                 yield path.relative_to(folder), data
 
 
+def listed(folder):
+    """Name, size and time of each of these files, which change when any of them does."""
+    found = ((path.relative_to(folder), path.lstat()) for path in itertools.islice(_files(folder), limits.BESIDE_FILES))
+    return [[str(name), status.st_size, status.st_mtime_ns] for name, status in found]
+
+
 def _files(folder):
     """The files in a folder and in the folders of it, in order, but for notebooks, time stamps, hidden ones and links."""
+    deepest = len(folder.parts) + limits.BESIDE_DEPTH
     for top, folders, names in os.walk(folder):
-        folders[:] = sorted(filter(_is_extra, folders))
-        yield from (path for path in (Path(top, name) for name in sorted(filter(_is_extra, names))) if stat.S_ISREG(path.lstat().st_mode))
+        folders[:] = sorted(filter(_is_extra, folders)) if len(Path(top).parts) < deepest else []
+        yield from filter(_is_file, (Path(top, name) for name in sorted(filter(_is_extra, names))))
+
+
+def _is_file(path):
+    with contextlib.suppress(OSError):  # in a folder that we may not enter, or longer than a path can be
+        return stat.S_ISREG(path.lstat().st_mode)
+    return False
 
 
 def _is_extra(name):

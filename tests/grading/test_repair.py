@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -220,3 +221,22 @@ def test_random_damage_to_the_file_never_raises_and_never_raises_the_score(who, 
 def test_salvage_is_bounded():
     data = (b'{"cell_type": ' * 200_000)[: repair.limits.SALVAGE]
     assert mark(data)[0].unreadable
+
+
+def denied(path, *_):
+    raise PermissionError(13, "Permission denied", str(path))
+
+
+@pytest.mark.parametrize("call", ["is_symlink", "iterdir"])
+def test_what_may_not_be_looked_into_is_told(call, tmp_path, monkeypatch):
+    (tmp_path / "other.ipynb").write_text("{}")
+    monkeypatch.setattr(Path, call, denied)
+    taken = marking.take(tmp_path, PAPER)
+    assert "can't be opened: Permission denied" in taken.unreadable.en
+
+
+def test_what_lies_beside_and_may_not_be_looked_at_is_left_out(tmp_path, monkeypatch):
+    (tmp_path / "notes.txt").write_text("mine")
+    assert [(str(name), data) for name, data in repair.beside(tmp_path)] == [("notes.txt", b"mine")]
+    monkeypatch.setattr(Path, "lstat", denied)
+    assert list(repair.beside(tmp_path)) == []
