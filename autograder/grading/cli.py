@@ -26,7 +26,7 @@ def main(argv):
 
     try:
         return RUN[verb](options)
-    except (InputError, BankError) as error:
+    except (InputError, BankError, OSError) as error:  # a full disk, a folder that is not ours: what is marked by then is kept
         print(f"psi grade: {error}", file=sys.stderr)
         return 2
 

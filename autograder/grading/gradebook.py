@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sqlalchemy import bindparam, create_engine, delete, insert, inspect, select, tuple_, update
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DatabaseError
 
 from formulary import InputError
 
@@ -32,6 +33,8 @@ from .schema import (
     SUBMITTED_NOTEBOOK,
     TASK_CELL,
 )
+
+TOGETHER = 100  # students asked for at once: SQLite before 3.32 takes 999 values in a query
 
 
 @dataclass(frozen=True)
@@ -59,14 +62,15 @@ def moment(stamp):
 class Book:
     """The gradebook of a course, as it concerns one assignment. Use it in a `with` statement.
 
-    Raises InputError if the assignment was never generated.
+    Raises InputError if the assignment was never generated, or the database refuses.
     """
 
     def __init__(self, url, assignment):
-        self.engine, self.name = _engine(url, assignment), assignment
-        JOURNAL.create(self.engine, checkfirst=True)
-        self.db = self.engine.connect()
-        self.assignment = self.db.execute(select(ASSIGNMENT).where(ASSIGNMENT.c.name == assignment)).one_or_none()
+        with _in_words():
+            self.engine, self.name = _engine(url, assignment), assignment
+            _make_journal(self.engine)
+            self.db = self.engine.connect()
+            self.assignment = self.db.execute(select(ASSIGNMENT).where(ASSIGNMENT.c.name == assignment)).one_or_none()
         if self.assignment is None:
             self.__exit__()
             raise _never_generated(assignment)
@@ -74,9 +78,11 @@ class Book:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, _=None, error=None, __=None):
         self.db.close()
         self.engine.dispose()
+        if isinstance(error, DatabaseError):
+            raise _refused(error) from None
 
     @cached_property
     def notebooks(self):
@@ -228,12 +234,41 @@ class Book:
 
     def standing(self, students):
         """What the gradebook holds of these students' notebooks, by (student, paper)."""
+        students = sorted(students)
+        groups = [students[first : first + TOGETHER] for first in range(0, len(students), TOGETHER)]
+        return {where: told for group in groups for where, told in self._standing(group)}
+
+    def _standing(self, students):
         rows = self._notebooks(self._submitted(students))
         most = {cell["name"]: cell["max_score"] for cell in self.cells if cell["max_score"] is not None}
         places = {where: row.id for where, row in rows.items()}
         late = {row.id: row.late_submission_penalty or 0 for row in rows.values()}
         grades, comments = self._rows(GRADE, places), self._rows(COMMENT, places)
-        return {where: _standing(grades[id_], comments[id_], late[id_], self.names, most) for where, id_ in places.items()}
+        return [(where, _standing(grades[id_], comments[id_], late[id_], self.names, most)) for where, id_ in places.items()]
+
+
+PATIENCE = 30.0  # s that we wait for another program, a formgrader say, to be done with the file
+
+
+@contextlib.contextmanager
+def _in_words():
+    """The database's refusals in words."""
+    try:
+        yield
+    except DatabaseError as error:
+        raise _refused(error) from None
+
+
+ADVICE = {
+    "no such": "another version of nbgrader made it; `nbgrader db upgrade` brings it up to date",
+    "locked": "another program is writing to it; when that is done, grade again: what is marked is kept",
+}
+
+
+def _refused(error):
+    said = str(error.orig)
+    advice = [what for word, what in ADVICE.items() if word in said]
+    return InputError("; ".join([f"the gradebook can't be used: {said}", *advice]))
 
 
 def _engine(url, assignment):
@@ -241,10 +276,18 @@ def _engine(url, assignment):
     file = make_url(url).database if make_url(url).get_backend_name() == "sqlite" else None
     if file and not Path(file).is_file():
         raise _never_generated(assignment)
-    engine = create_engine(url)
+    engine = create_engine(url, connect_args={"timeout": PATIENCE} if file else {})
     if not inspect(engine).has_table(ASSIGNMENT.name):
         raise _never_generated(assignment)
     return engine
+
+
+def _make_journal(engine):
+    """The journal's table; one that another version of ours made is made anew, and all is marked again."""
+    known = inspect(engine)
+    if known.has_table(JOURNAL.name) and {column["name"] for column in known.get_columns(JOURNAL.name)} != set(JOURNAL.c.keys()):
+        JOURNAL.drop(engine)
+    JOURNAL.create(engine, checkfirst=True)
 
 
 def _never_generated(assignment):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from sqlalchemy.engine import make_url
 from traitlets.config.loader import PyFileConfigLoader
 
 from formulary import InputError
@@ -28,6 +29,7 @@ GRADED, WAITS, BROKEN = "graded", "needs a person", "broken"
 # what nbgrader takes where nbgrader_config.py says nothing
 FOLDERS = {f"{kind}_directory": kind for kind in ("source", "submitted", "autograded", "feedback")}
 FOLDERS["directory_structure"] = "{nbgrader_step}/{student_id}/{assignment_id}"
+ANYONE = "\0"  # which no folder's name holds
 
 
 @dataclass(frozen=True)
@@ -49,22 +51,33 @@ class Course:
     @cached_property
     def directory(self):
         """nbgrader's settings of the course's folders."""
-        return {**FOLDERS, "root": str(self.folder), **self.config.CourseDirectory}
+        return {**FOLDERS, **self.config.CourseDirectory}
+
+    @cached_property
+    def root(self):
+        """Where its folders lie; what is not said in full is said as seen from the course's folder."""
+        return Path(self.folder, self.directory.get("root", ""))
 
     def place(self, kind, student, assignment):
         """A folder of `submitted`, `autograded`, `feedback` or `source`."""
         names = {"nbgrader_step": self.directory[f"{kind}_directory"], "student_id": student, "assignment_id": assignment}
-        return Path(self.directory["root"], self.directory["directory_structure"].format(**names))
+        return Path(self.root, self.directory["directory_structure"].format(**names))
 
     def students(self, assignment):
         """Everyone who has a folder for the assignment in `submitted`."""
-        top = Path(self.directory["root"]) / self.directory["submitted_directory"]
-        names = sorted(path.name for path in top.iterdir() if path.is_dir() and not path.is_symlink()) if top.is_dir() else []
-        return [name for name in names if self.place("submitted", name, assignment).is_dir()]
+        parts = self.place("submitted", ANYONE, assignment).parts
+        level = next(level for level, part in enumerate(parts) if ANYONE in part)
+        top, before, after = Path(*parts[:level]), *parts[level].split(ANYONE, 1)
+        folders = sorted(path.name for path in top.iterdir() if path.is_dir() and not path.is_symlink()) if top.is_dir() else []
+        names = [name[len(before) :].removesuffix(after) for name in folders if name.startswith(before) and name.endswith(after)]
+        return [name for name in names if _is_there(self.place("submitted", name, assignment))]
 
     def book(self, assignment):
         """The gradebook, for one assignment. Raises InputError if that was never generated."""
-        return Book(self.directory.get("db_url", f"sqlite:///{Path(self.directory['root'], 'gradebook.db').resolve()}"), assignment)
+        url = make_url(self.directory.get("db_url", "sqlite:///gradebook.db"))
+        if url.get_backend_name() == "sqlite":
+            url = url.set(database=str(self.root / (url.database or "")))
+        return Book(url, assignment)
 
     def penalty(self, student, score, seconds):
         """The points that the course's own rule takes for being so many seconds late, or None."""
@@ -185,7 +198,7 @@ class _Run:
         """What has changed since it was last marked, as _Planned."""
         known = self.book.journal()
         found = []
-        for student in self.course.students(self.name):
+        for student in self._students():
             for paper in self.marker.papers:
                 planned = self._planned(student, paper, known.get((student, paper)))
                 found += [planned] if planned else []
@@ -193,6 +206,15 @@ class _Run:
                     self.tally.unchanged += 1
                     self.tally.count(known[student, paper]["state"])
         return found
+
+    def _students(self):
+        """Everyone whose name can be written into the gradebook."""
+        for student in self.course.students(self.name):
+            name = student.encode(errors="backslashreplace").decode()
+            if name == student:
+                yield student
+            else:
+                self.tally.faults[name] = "the folder's name is not in UTF-8; rename it, and grade again"
 
     def _planned(self, student, paper, row):
         source, timestamp = self._source(student, paper)
@@ -213,11 +235,12 @@ class _Run:
         """(hash of what a student handed in, when they did)."""
         folder = self.course.place("submitted", student, self.name)
         stamp = _timestamp(folder)
+        around = stamp or "", repair.listed(folder)
         try:
             path, _ = repair.find(folder, paper)
-            return digest(path.name, repair.load(path), stamp or ""), stamp
+            return digest(path.name, repair.load(path), *around), stamp
         except repair.Unreadable as error:
-            return digest(error.why.en, stamp or ""), stamp
+            return digest(error.why.en, *around), stamp
 
     def _written(self, kind, student, paper):
         ending = "html" if kind == "feedback" else "ipynb"
@@ -271,7 +294,9 @@ class _Run:
         self.tally.lines += len(done.lines)
         self._write_notebook(item, done)
         lines = done.lines if done.whole else json.loads(item.row["lines"]) | done.lines
-        state, reason = _outcome(lines, done.notes if done.whole else json.loads(item.row["notes"]))
+        state, reason = _outcome(lines, done.notes if done.whole else json.loads(item.row["notes"]), done.fault)
+        if done.fault:
+            self.tally.faults[item.student] = done.fault
         hashed = digest(done.notebook.encode())
         return done, where, Handed(item.timestamp, item.source, self.how[item.paper], state, reason, hashed)
 
@@ -288,17 +313,18 @@ class _Run:
     def _write_files(self, folder, submitted):
         """What was handed in beside the notebook, and the assignment's own other files, which nothing handed in takes the place of."""
         _clear(folder)
-        own = {path.name.lower() for path in self._own_files()}
         for name, data in repair.beside(submitted):
-            if name.parts[0].lower() not in own:
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                _write(folder / name, data)
-        for path in self._own_files():
-            _write(folder / path.name, path.read_bytes())
+            if not any(_in_place_of(name, own) for own in self._own_files):
+                with contextlib.suppress(OSError):  # its name is too long where it comes to lie
+                    _write(folder / name, data)
+        for name, path in self._own_files.items():
+            _write(folder / name, path.read_bytes())
 
+    @cached_property
     def _own_files(self):
+        """The assignment's files beside its notebooks, by their path in its folder."""
         folder = self.course.place("source", ".", self.name)
-        return [path for path in folder.iterdir() if path.is_file() and path.suffix != ".ipynb"] if folder.is_dir() else []
+        return {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".ipynb"}
 
     # --- feedback ---
 
@@ -317,7 +343,6 @@ class _Run:
                 self.tally.faults.setdefault(page.student, f"no feedback: {html}")
                 continue
             path = self._written("feedback", page.student, page.paper)
-            path.parent.mkdir(parents=True, exist_ok=True)
             _write(path, html.encode(), 0o644)
             written[page.student, page.paper] = wanted[page.student, page.paper]
         self.tally.pages = len(written)
@@ -328,6 +353,14 @@ class _Run:
         return Page(*where, text, *(standing[key] for key in ("scores", "comments", "total", "most", "penalty")), reveals)
 
 
+def _is_there(folder):
+    """Whether a folder is there; one that we may not look into is, and a person is told so."""
+    try:
+        return folder.is_dir()
+    except PermissionError:
+        return True
+
+
 def _plain(paper):
     return [[str(value) for value in vars(cell).values()] for cell in paper.cells]
 
@@ -335,17 +368,19 @@ def _plain(paper):
 def _timestamp(folder):
     """What timestamp.txt says, if it is a time."""
     path = folder / "timestamp.txt"
-    if path.is_symlink() or not path.is_file() or path.stat().st_size > 200:
-        return None
     with contextlib.suppress(Exception):  # dateutil raises all sorts
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > 200:
+            return None
         said = path.read_text(encoding="utf-8").strip()
         moment(said)
         return said
     return None
 
 
-def _outcome(lines, notes):
+def _outcome(lines, notes, fault):
     """(state, reason in words) by the journal's lines."""
+    if fault:
+        return BROKEN, fault
     broken = [name for name, (_, status, _, _) in lines.items() if status == Status.BROKEN.name]
     waiting = [name for name, (_, _, human, _) in lines.items() if human]
     told = "; ".join(note["en"] for note in notes)
@@ -363,9 +398,15 @@ def _clear(folder):
             path.unlink()
 
 
+def _in_place_of(name, own):
+    """Whether a path is another, or a folder of it, or lies in it, also where capital letters are not told apart."""
+    return all(one.lower() == other.lower() for one, other in zip(name.parts, own.parts, strict=False))
+
+
 def _write(path, data, mode=0o444):
     """Put a file there whole or not at all."""
-    beside = path.with_name(f".{path.name}.new")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(".new")  # short, since the file's own name may be as long as a name can be
     beside.unlink(missing_ok=True)
     beside.write_bytes(data)
     os.chmod(beside, mode)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 
-from .. import marking
+from .. import marking, sandbox
 from ..answer import Unread
 from ..assignment import Assignment, answer_id, grade_id, solution
 from ..bank import Bank
@@ -39,7 +39,7 @@ def digest(*parts):
     found = hashlib.sha256()
     for part in parts:
         part = part if isinstance(part, bytes | str) else json.dumps(part, sort_keys=True)
-        part = part.encode() if isinstance(part, str) else part
+        part = part.encode(errors="surrogatepass") if isinstance(part, str) else part  # a file's name need not be in UTF-8
         found.update(len(part).to_bytes(8) + part)
     return found.hexdigest()
 
@@ -63,7 +63,10 @@ class Job:
 
 @dataclass(frozen=True)
 class Done:
-    """A submission marked. `entries` and `remarks` go into the gradebook by name of the cell; the rest into the journal."""
+    """A submission marked. `entries` and `remarks` go into the gradebook by name of the cell; the rest into the journal.
+
+    `fault` says what we failed in: for that it is marked again the next time.
+    """
 
     student: str
     paper: str
@@ -75,6 +78,7 @@ class Done:
     keys: dict
     notes: list = field(default_factory=list)
     lost: int = 0
+    fault: str = ""
     whole: bool = True
     seconds: float = 0.0
 
@@ -157,7 +161,8 @@ class Marker:
         }
         notes = [taken.unreadable] if taken.unreadable else [*taken.repairs, *(why for why in taken.lost.values())]
         lost = len(taken.lost) + bool(taken.unreadable)
-        return taken.notebook, marked, {"remarks": remarks, "notes": [note.model_dump() for note in notes], "lost": lost}
+        told = {"remarks": remarks, "notes": [note.model_dump() for note in notes], "lost": lost, "fault": _fault(marked.answers)}
+        return taken.notebook, marked, told
 
     def _again(self, job, paper, bank):
         """The same for some exercises of a submission whose answers are known."""
@@ -167,6 +172,12 @@ class Marker:
     def lines_of(self, exercise):
         """The grade ids of an exercise's lines."""
         return [grade_id(self.bank[exercise], line) for line in self.bank[exercise].rubric]
+
+
+def _fault(answers):
+    """What we failed in when the answers were read, in words."""
+    unread = (answer.why for parts in answers.values() for answer in parts.values() if isinstance(answer, Unread))
+    return sandbox.OUR_FAULT.en if sandbox.OUR_FAULT in unread else ""
 
 
 def _depends_on(exercise):

@@ -1,5 +1,6 @@
 """`psi grade` beside stock nbgrader: the same gradebook, whole or in part, after kills, after a person's marks, and on a cluster."""
 
+import contextlib
 import csv
 import io
 import json
@@ -7,20 +8,24 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 
 import nbformat
 import pytest
+from sqlalchemy import event
 
-from autograder import limits
+from autograder import limits, sandbox
 from autograder.assignment import load_assignment
 from autograder.bank import ROOT as EXERCISES
 from autograder.bank import Bank
-from autograder.grading import pool, run
+from autograder.grading import gradebook, pool, run
 from autograder.grading.cli import main
 from autograder.grading.run import Options, grade
+from autograder.jail import JailFault, sweep
+from formulary import InputError
 from tests.nbgrader.course import PS, Copy
 
 BANK = Bank()
@@ -112,8 +117,136 @@ def test_what_is_handed_in_beside_the_notebook_comes_along(fresh, tmp_path):
     assert {path.name for path in marked.iterdir()} <= {"plots", f"{fresh.assignment}.ipynb", "timestamp.txt"}
     shutil.rmtree(place / "plots")
     (place / "plots").write_text("now a file")
-    assert fresh.grade(force=True).broken == 0
+    assert fresh.grade().unchanged == 2
     assert (marked / "plots").read_text() == "now a file"
+    (place / "plots").unlink()
+    assert (fresh.grade().unchanged, fresh.grade().unchanged) == (2, 3)
+    assert not (marked / "plots").exists()
+
+
+def test_no_name_of_a_file_and_no_depth_of_folders_stops_the_class(fresh):
+    place, marked = (fresh.folder / kind / "student_blank" / PS for kind in ("submitted", "autograded"))
+    (place / ("n" * 255)).write_text("long")
+    (place / os.fsdecode(b"\xff.txt")).write_text("no UTF-8")
+    fresh.hand_in("student_renamed", fresh.read("submitted", "student_perfect"))
+    renamed = fresh.notebook("submitted", "student_renamed")
+    renamed.rename(renamed.with_name(os.fsdecode(b"\xff.ipynb")))
+    here = os.open(place, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=here)
+        above, here = here, os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(above)
+    os.close(here)
+    assert fresh.grade().broken == 0
+    assert {path.name for path in marked.iterdir()} == {"n" * 255, os.fsdecode(b"\xff.txt"), f"{PS}.ipynb"}
+    assert fresh.grades("student_renamed") == fresh.grades("student_perfect")
+    sweep.remove(str(place))
+
+
+def test_a_folder_that_is_not_named_in_utf_8_is_told_and_the_others_are_marked(fresh):
+    shutil.copytree(fresh.folder / "submitted" / "student_blank", fresh.folder / "submitted" / os.fsdecode(b"st\xff"))
+    tally = fresh.grade()
+    assert (tally.graded + tally.waiting, list(tally.faults)) == (3, ["st\\udcff"])
+
+
+def test_a_full_disk_is_told_in_a_line(fresh, monkeypatch, capsys):
+    def full(*_):
+        raise OSError(28, "No space left on device", "autograded")
+
+    monkeypatch.setattr(run, "_write", full)
+    assert main(["grade", PS, "--course", str(fresh.folder)]) == 2
+    assert "No space left" in capsys.readouterr().err
+    monkeypatch.undo()
+    assert fresh.grade().broken == 0
+
+
+def test_half_a_letter_in_an_answer_costs_neither_it_nor_the_class(fresh):
+    notebook = fresh.read("submitted", "student_perfect")
+    for cell in notebook.cells:
+        if cell.metadata.nbgrader.solution:
+            cell.source = cell.source.replace('reason = "', 'reason = "\\ud83d ').replace("reason = '", "reason = '\\ud83d ")
+    fresh.hand_in("student_half", notebook)
+    assert fresh.grade().broken == 0
+    assert any("\\ud83d" in cell.source for cell in fresh.read("autograded", "student_half").cells)
+    ours, theirs = (fresh.grades(student) for student in ("student_half", "student_perfect"))
+    assert {name: grade[0] for name, grade in ours.items()} == {name: grade[0] for name, grade in theirs.items()}
+
+
+@pytest.mark.parametrize("theirs", ["data/tests.csv", "DATA/Tests.csv", "data", "data/tests.csv/x"])
+def test_nothing_handed_in_takes_the_place_of_the_assignments_own_files(fresh, theirs):
+    own, place, marked = (fresh.folder / step / PS for step in ("source", "submitted/student_blank", "autograded/student_blank"))
+    (own / "data").mkdir()
+    (own / "data" / "tests.csv").write_text("own")
+    (place / theirs).parent.mkdir(parents=True, exist_ok=True)
+    (place / theirs).write_text("forged")
+    fresh.grade()
+    assert {str(path.relative_to(marked)): path.read_text() for path in marked.rglob("*.csv")} == {"data/tests.csv": "own"}
+    assert not (marked / "DATA").exists()
+
+
+@pytest.mark.parametrize(
+    "structure", ["{nbgrader_step}/{assignment_id}/{student_id}", "work/of-{student_id}/{assignment_id}/{nbgrader_step}"]
+)
+def test_a_course_may_lie_otherwise_and_is_found_from_its_own_folder(fresh, structure):
+    for student in ("student_perfect", "student_flawed", "student_blank"):
+        place = fresh.folder / structure.format(nbgrader_step="submitted", assignment_id=PS, student_id=student)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(fresh.folder / "submitted" / student / PS, place)
+        (fresh.folder / "submitted" / student).rmdir()
+    (fresh.folder / "gradebook.db").rename(fresh.folder / "other.db")
+    with open(fresh.folder / "nbgrader_config.py", "a") as config:
+        config.write(f"c.CourseDirectory.directory_structure = {structure!r}\n")
+        config.write("c.CourseDirectory.root = '.'\nc.CourseDirectory.db_url = 'sqlite:///other.db'\n")
+    tally = fresh.grade()
+    assert (tally.graded, tally.waiting, tally.pages) == (1, 2, 3)
+    assert len(list(fresh.folder.rglob("*.html"))) == 3 and not (fresh.folder / "gradebook.db").exists()
+
+
+REFUSED = {
+    "older": ("alter table submitted_notebook drop column late_submission_penalty", "nbgrader db upgrade"),
+    "without a table": ("drop table task_cells", "nbgrader db upgrade"),
+}
+
+
+@pytest.mark.parametrize(("statement", "advice"), REFUSED.values(), ids=REFUSED)
+def test_a_gradebook_of_another_nbgrader_is_told_in_words(fresh, statement, advice):
+    fresh.say(statement)
+    with pytest.raises(InputError, match=advice):
+        fresh.grade()
+
+
+def test_a_gradebook_that_another_program_writes_to_is_waited_for_and_then_told(fresh, monkeypatch):
+    monkeypatch.setattr(gradebook, "PATIENCE", 0.1)
+    with contextlib.closing(sqlite3.connect(fresh.folder / "gradebook.db")) as other:
+        other.execute("begin exclusive")
+        with pytest.raises(InputError, match="grade again"):
+            fresh.grade()
+    assert fresh.grade().broken == 0
+
+
+def test_a_class_may_be_larger_than_a_query_of_an_old_sqlite(fresh):
+    def as_once(connection, _):
+        connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999)
+
+    class_ = [f"student_{number:04}" for number in range(1_000)]
+    with run.Course.load(fresh.folder).book(PS) as book:
+        event.listen(book.engine, "connect", as_once)
+        book.engine.dispose()
+        book.db = book.engine.connect()
+        for first in range(0, len(class_), run.BATCH_MOST):
+            some = class_[first : first + run.BATCH_MOST]
+            book.enter([(None, (student, PS), gradebook.Handed(None, "", "", run.BROKEN)) for student in some], None)
+        standing = book.standing(set(class_))
+    assert {student for student, _ in standing} == set(class_)
+    assert all(told["waiting"] == len(told["scores"]) for told in standing.values())
+
+
+def test_a_journal_of_another_version_is_made_anew(fresh):
+    fresh.grade()
+    before = fresh.rows()
+    fresh.say("alter table psi_marked rename column how to older")
+    assert fresh.grade().unchanged == 0
+    assert fresh.rows() == before
 
 
 def test_feedback_is_written_again_after_a_person_has_marked(fresh):
@@ -205,6 +338,26 @@ def test_a_killed_worker_costs_no_submission_and_no_points(fresh, monkeypatch, t
     assert [row[:3] for row in fresh.rows() if len(row) == 5] == [row[:3] for row in before if len(row) == 5]
     waits = [row for row in fresh.rows() if len(row) == 5 and row[0] == "student_flawed" and row[4]]
     assert not fatal or len(waits) == len(fresh.grades("student_flawed"))
+
+
+def test_a_jail_that_fails_costs_nobody_a_point_and_is_tried_again_in_the_next_run(fresh, monkeypatch):
+    notebook = fresh.read("submitted", "student_perfect")
+    for cell in notebook.cells:
+        if cell.metadata.nbgrader.solution:
+            cell.source = f"import math\n{cell.source}"
+    fresh.hand_in("student_code", notebook)
+
+    def fails(*_, **__):
+        raise JailFault("somebody killed it")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sandbox, "run_jailed", fails)
+        tally = fresh.grade()
+    assert (tally.broken, tally.faults) == (1, {"student_code": sandbox.OUR_FAULT.en})
+    assert all(waits for *_, waits, _ in fresh.grades("student_code").values())
+    tally = fresh.grade()
+    assert (tally.broken, tally.unchanged) == (0, 3)
+    assert fresh.grades("student_code") == fresh.grades("student_perfect")
 
 
 def test_two_gradings_of_a_course_do_not_meet(fresh, capsys):
