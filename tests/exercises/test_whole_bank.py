@@ -12,7 +12,7 @@ from autograder.assignment import as_written, assignments, load_assignment, solu
 from autograder.bank import Bank
 from autograder.exercise import LANGUAGES
 from autograder.rubric import Status, check, mark
-from formulary.amounts import write
+from formulary.amounts import unit_named, write
 from formulary.units import BYTE
 
 BANK = Bank()
@@ -99,6 +99,29 @@ def test_gib_for_gb_is_named_and_never_accepted_in_silence(name, part):
     found = check(exercise, part, f"{digits} GiB")
     assert amount(f"{digits} GiB", BYTE)[0] and found.hint is not None
     assert found.mistake or "GiB" in found.hint.en
+
+
+ALONE = [pair for pair in NUMBERS if BANK[pair[0]].part(pair[1]).alone]
+
+
+def bare(exercise, part):
+    """The right number in the unit that the label names, without that unit."""
+    expected = exercise.expected(part)
+    return f"{expected.value / float(unit_named(part.alone, expected.unit)[0]):.9g}"
+
+
+@pytest.mark.parametrize(("name", "part"), ALONE)
+def test_where_the_label_names_a_unit_the_number_alone_is_right(name, part):
+    exercise, part = BANK[name], BANK[name].part(part)
+    assert check(exercise, part, bare(exercise, part)).status is Status.RIGHT
+    assert check(exercise, part, f"{1.5 * float(bare(exercise, part))}").share < 1
+    assert part.alone in part.label.zh and part.alone.lower() in part.label.en.lower()
+
+
+def test_bare_numbers_in_the_unit_that_the_question_asks_for_earn_full_marks():
+    exercise = BANK["E002-Q01"]
+    answers = {part.name: bare(exercise, part) for part in exercise.parts if part.type == "number"} | {"fits": False}
+    assert [result.points for result in mark(exercise, answers)] == [line.points for line in exercise.rubric]
 
 
 # --- mistakes and strange answers ------------------------------------------------------------------------------------
