@@ -84,12 +84,23 @@ def _build(options):
         assignment = assignment.model_copy(update={"languages": (options.lang,)}) if options.lang else assignment
         source, changed = write_source(assignment, bank, options.course)
         released = options.course / "release" / assignment.id / source.name
-        outdated += [assignment.id] if changed or not released.exists() else []
+        outdated += [assignment.id] if changed or not released.exists() or not _is_registered(assignment.id, options.course) else []
         built.append((assignment.id, source, released))
     if outdated and not options.source_only:
         _release(outdated, options.course)
     rows = [{"assignment": name, "source": str(source), "release": str(r) if r.exists() else None} for name, source, r in built]
     return 0, rows
+
+
+def _is_registered(name, course):
+    """Whether the gradebook of a course knows the assignment."""
+    from .grading.run import Course  # here, since it brings a database's library with it
+
+    try:
+        with Course.load(course).book(name):
+            return True
+    except InputError:
+        return False
 
 
 def _release(names, course):

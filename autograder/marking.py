@@ -273,6 +273,18 @@ def conceal(notebook):
             cell["source"] = MARK_SCHEME.sub("", cell["source"]).strip()
 
 
+BY_PERSON = Text(en="A person marked this line: {score} / {most}. That is what counts.", zh="本行由人工评分：{score} / {most}，以此为准。")
+
+
+def tell_by_person(notebook, scores):
+    """Say at the lines that a person has marked, {name: (score, most)}, that theirs is the score that counts."""
+    for cell in notebook["cells"]:
+        if _nbgrader(cell).get("grade") and _name(cell) in scores:
+            score, most = (f"{points:g}" for points in scores[_name(cell)])
+            said = BY_PERSON.format(score=score, most=most).say()
+            cell["outputs"] = [_output("display_data", {"text/plain": said, "text/html": f"<p><b>{said}</b></p>"}), *cell["outputs"]]
+
+
 def scaled(result, points):
     """A result's points where the cell is worth `points` (as many as the line, unless the bank has changed since); None if it has none."""
     if result is None or result.points is None:

@@ -4,8 +4,8 @@ Reader takes any file that was handed in, whole or damaged. Restore rebuilds the
 that a submission says about itself counts. Mark stands where nbgrader would run the learner's kernel: it reads the
 answers, marks them here, and writes each grade cell's output as nbgrader expects it, so that its own saving, feedback,
 formgrader and export work on. Propose then enters what nbgrader does not know of: points of task cells, proposals for a
-person, and comments. Conceal keeps mark schemes out of feedback that is made before the deadline. `psi grade` marks by
-the same functions and needs none of these.
+person, and comments. Conceal keeps mark schemes out of feedback that is made before the deadline; TellByPerson says there
+which lines a person has marked. `psi grade` marks by the same functions and needs none of these.
 """
 
 from .assignment import COURSE
@@ -28,5 +28,10 @@ def configure(c, assignments=str(COURSE / "assignments"), bank=str(ROOT / "bank"
         STOCK + "AssignLatePenalties",
         STOCK + "CheckCellMetadata",
     ]
-    c.GenerateFeedback.preprocessors = [STEPS + "Conceal", STOCK + "GetGrades", "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor"]
+    c.GenerateFeedback.preprocessors = [
+        STEPS + "Conceal",
+        STEPS + "TellByPerson",
+        STOCK + "GetGrades",
+        "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+    ]
     c.WithBank.assignments, c.WithBank.bank = assignments, bank

@@ -113,3 +113,15 @@ class Conceal(WithBank):
         if not load_assignment(resources["nbgrader"]["assignment"], self.assignments).reveals():
             marking.conceal(nb)
         return nb, resources
+
+
+class TellByPerson(NbGraderPreprocessor):
+    """Say in the feedback which lines a person has marked."""
+
+    def preprocess(self, nb, resources):
+        ids = resources["nbgrader"]
+        with Gradebook(ids["db_url"]) as gradebook:
+            grades = gradebook.find_submission_notebook(ids["notebook"], ids["assignment"], ids["student"]).grades
+            scores = {grade.name: (grade.score, grade.max_score) for grade in grades if grade.manual_score is not None}
+        marking.tell_by_person(nb, scores)
+        return from_dict(nb), resources

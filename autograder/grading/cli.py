@@ -41,12 +41,21 @@ def _parser(word, description, epilog=None):
 def _grade_parser():
     also = "also: psi grade report ASSIGNMENT, psi grade export ASSIGNMENT --lms canvas|moodle, psi grade doctor"
     parser = _parser("", "Mark what was handed in for an assignment and has changed since it was marked.", also)
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N", help="processes that mark (as many as there are cores)")
+    parser.add_argument(
+        "--workers", type=_positive, default=os.cpu_count(), metavar="N", help="processes that mark (as many as there are cores)"
+    )
     parser.add_argument("--dask", metavar="ADDRESS", help="mark on the workers of this Dask scheduler; `local` starts some here")
     parser.add_argument("--force", action="store_true", help="mark everything again")
     parser.add_argument("--no-feedback", dest="feedback", action="store_false", help="write no pages of feedback")
     parser.add_argument("--timing", action="store_true", help="say where the time went")
     return parser
+
+
+def _positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is too few: at least 1")
+    return number
 
 
 def _report_parser():
@@ -71,7 +80,7 @@ def _grade(options):
 
     from .run import Options, grade
 
-    chosen = Options(max(1, options.workers), options.dask, options.force, options.feedback)
+    chosen = Options(options.workers, options.dask, options.force, options.feedback)
     with tqdm(desc=options.assignment, unit="", bar_format=BAR, file=sys.stderr, mininterval=0.2) as bar:
         tally = grade(options.course, options.assignment, chosen, lambda tally, total: _show(bar, tally, total))
     print("\n".join(_told(tally, options.timing)))
@@ -92,6 +101,8 @@ def _told(tally, timing):
     total = tally.graded + tally.waiting + tally.broken
     yield f"{total} submissions: {_counts(tally)}; {tally.unchanged} unchanged, {tally.lines} lines marked, {tally.pages} pages of feedback"
     yield from (f"  BROKEN {student}: {why}" for student, why in sorted(tally.faults.items()))
+    if not total:
+        yield "  nothing is handed in: students' folders are looked for in `submitted/`, in each of them one of the assignment's name"
     if timing:
         yield "  " + ", ".join(f"{what} {seconds:.2f} s" for what, seconds in tally.seconds.items())
 
@@ -106,7 +117,10 @@ def _report(options):
 def _export(options):
     from .lms import export
 
-    print(export(options.course, options.assignment, options.lms, options.to))
+    path, waiting = export(options.course, options.assignment, options.lms, options.to)
+    print(path)
+    if waiting:
+        print(f"{waiting} submissions still wait for a person: their scores are not final", file=sys.stderr)
     return 0
 
 

@@ -34,6 +34,7 @@ from .schema import (
     TASK_CELL,
 )
 
+GRADED, WAITS, BROKEN = "graded", "needs a person", "broken"
 TOGETHER = 100  # students asked for at once: SQLite before 3.32 takes 999 values in a query
 
 
@@ -119,10 +120,20 @@ class Book:
         return {student.id: student for student in self._all(select(STUDENT))}
 
     def journal(self, students=None):
-        """The journal's rows by (student, paper), all of them or these students'."""
+        """The journal's rows by (student, paper), all of them or these students'; what a person has done since is done."""
         wanted = [JOURNAL.c.assignment == self.name] + ([] if students is None else [JOURNAL.c.student.in_(students)])
-        rows = self.db.execute(select(JOURNAL).where(*wanted)).mappings()
-        return {(row["student"], row["paper"]): dict(row) for row in rows}
+        rows = {(row["student"], row["paper"]): dict(row) for row in self.db.execute(select(JOURNAL).where(*wanted)).mappings()}
+        waiting = self._waiting()
+        done = {where: {"state": GRADED, "reason": ""} for where, row in rows.items() if row["state"] == WAITS and where not in waiting}
+        return {where: row | done.get(where, {}) for where, row in rows.items()}
+
+    def _waiting(self):
+        """The (student, paper) of which some line needs a person."""
+        query = select(SUBMITTED_ASSIGNMENT.c.student_id, SUBMITTED_NOTEBOOK.c.notebook_id).distinct()
+        query = query.join(SUBMITTED_NOTEBOOK, SUBMITTED_NOTEBOOK.c.assignment_id == SUBMITTED_ASSIGNMENT.c.id)
+        query = query.join(GRADE, GRADE.c.notebook_id == SUBMITTED_NOTEBOOK.c.id)
+        found = self._all(query.where(SUBMITTED_ASSIGNMENT.c.assignment_id == self.assignment.id, GRADE.c.needs_manual_grade))
+        return {(student, self.notebooks[notebook]) for student, notebook in found}
 
     # --- writing ---
 
@@ -334,16 +345,22 @@ def _comments(item, rows, cells):
 
 
 def _standing(grades, comments, late, cells, most):
+    """What the pages and tables tell of a notebook; where a person has marked, our own proposal is out of date."""
     scores = {cells[row["cell_id"]]: (_score(row), most[cells[row["cell_id"]]]) for row in grades}
-    told = {cells[row["cell_id"]]: row["manual_comment"] if row["manual_comment"] is not None else row["auto_comment"] for row in comments}
+    by_person = [cells[row["cell_id"]] for row in grades if row["manual_score"] is not None]
     return {
         "scores": scores,
-        "comments": told,
+        "comments": {cells[row["cell_id"]]: _comment(row, cells[row["cell_id"]] in by_person) for row in comments},
         "total": sum(score for score, _ in scores.values()),
         "most": sum(worth for _, worth in scores.values()),
         "penalty": late,
+        "by_person": sorted(by_person),
         "waiting": sum(row["needs_manual_grade"] for row in grades),
     }
+
+
+def _comment(row, is_by_person):
+    return row["manual_comment"] if is_by_person or row["manual_comment"] is not None else row["auto_comment"]
 
 
 def _score(row):

@@ -5,15 +5,20 @@ from .run import Course
 
 
 def export(folder, name, lms, to=None):
-    """Write the scores of an assignment for `lms` (canvas or moodle); returns the path."""
+    """Write the scores of an assignment for `lms` (canvas or moodle); returns (path, how many submissions still wait for a person).
+
+    Raises InputError where nothing is marked.
+    """
     course = Course.load(folder)
     with course.book(name) as book:
         students = book.students()
         standing = book.standing(set(students))
+        course.refuse_nothing(name, standing)
         title = course.marker(name, book.papers()).assignment.title.en
     path = to or course.folder / "reports" / f"{name}-{lms}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    return write_table(path, TABLES[lms](title, _totals(standing), students))
+    waiting = sum(bool(found["waiting"]) for found in standing.values())
+    return write_table(path, TABLES[lms](title, _totals(standing), students)), waiting
 
 
 def _totals(standing):

@@ -18,11 +18,15 @@ SHORTEST = 20  # characters from which on an answer can be said to be like anoth
 
 
 def write_report(folder, name, alike):
-    """Write the CSVs and the notebook into `reports/`; returns their paths. `alike`: percent from which on two answers are named."""
+    """Write the CSVs and the notebook into `reports/`; returns their paths. `alike`: percent from which on two answers are named.
+
+    Raises InputError where nothing is marked.
+    """
     course = Course.load(folder)
     with course.book(name) as book:
         marker = course.marker(name, book.papers())
         rows = book.journal()
+        course.refuse_nothing(name, rows)
         standing = book.standing({student for student, _ in rows})
     tables = {
         "questions": _questions(marker, rows, standing),
@@ -96,7 +100,7 @@ def _students(rows, standing):
     return [
         {
             "student": student,
-            "score": found["total"] - found["penalty"],
+            "score": round(found["total"] - found["penalty"], 4),
             "of": found["most"],
             "late penalty": found["penalty"],
             "state": row["state"],

@@ -20,12 +20,11 @@ from ..assignment import load_assignment
 from ..rubric import Status
 from ..students import secret
 from . import cluster, pool
-from .gradebook import Book, Handed, moment
+from .gradebook import BROKEN, GRADED, WAITS, Book, Handed, moment
 from .work import Job, Marker, Page, digest, version, write_page
 
 BATCH_SECONDS = 1.0  # how long marks wait to be written together
 BATCH_MOST = 50
-GRADED, WAITS, BROKEN = "graded", "needs a person", "broken"
 # what nbgrader takes where nbgrader_config.py says nothing
 FOLDERS = {f"{kind}_directory": kind for kind in ("source", "submitted", "autograded", "feedback")}
 FOLDERS["directory_structure"] = "{nbgrader_step}/{student_id}/{assignment_id}"
@@ -45,7 +44,10 @@ class Course:
         folder = Path(folder).resolve()
         if not (folder / "nbgrader_config.py").is_file():
             raise InputError(f"{folder} holds no nbgrader_config.py; name the course's folder with --course")
-        config = PyFileConfigLoader("nbgrader_config.py", path=str(folder)).load_config()
+        try:
+            config = PyFileConfigLoader("nbgrader_config.py", path=str(folder)).load_config()
+        except Exception as error:  # it is a program
+            raise InputError(f"{folder / 'nbgrader_config.py'} cannot be run: {type(error).__name__}: {error}") from None
         return cls(folder, config)
 
     @cached_property
@@ -73,11 +75,24 @@ class Course:
         return [name for name in names if _is_there(self.place("submitted", name, assignment))]
 
     def book(self, assignment):
-        """The gradebook, for one assignment. Raises InputError if that was never generated."""
+        """The gradebook, for one assignment. Raises InputError if there is none of that name, or it was never generated."""
+        self.assignment(assignment)
         url = make_url(self.directory.get("db_url", "sqlite:///gradebook.db"))
         if url.get_backend_name() == "sqlite":
             url = url.set(database=str(self.root / (url.database or "")))
         return Book(url, assignment)
+
+    def refuse_nothing(self, assignment, marked):
+        """Raises InputError where nothing of an assignment is marked."""
+        if not marked:
+            looked = self.place("submitted", "STUDENT", assignment)
+            raise InputError(f"nothing of {assignment} is marked yet: `psi grade {assignment}` marks what lies in {looked}")
+
+    def assignment(self, name):
+        """The Assignment of that name. Raises InputError if the course has none."""
+        if "assignments" not in self.config.WithBank:
+            raise InputError(f"{self.folder / 'nbgrader_config.py'} sets up no marking: call configure(c) there")
+        return load_assignment(name, self.config.WithBank.assignments)
 
     def penalty(self, student, score, seconds):
         """The points that the course's own rule takes for being so many seconds late, or None."""
@@ -93,10 +108,7 @@ class Course:
 
     def marker(self, name, papers):
         """The Marker of an assignment of this course."""
-        told = self.config.WithBank
-        if "assignments" not in told:
-            raise InputError(f"{self.folder / 'nbgrader_config.py'} sets up no marking: call configure(c) there")
-        assignment = load_assignment(name, told.assignments)
+        assignment, told = self.assignment(name), self.config.WithBank
         return Marker(assignment, papers, told.bank, secret(Path(told.assignments).parent), told.get("book", ""))
 
 
@@ -350,7 +362,7 @@ class _Run:
 
     def _page(self, where, standing, reveals):
         text = self._written("autograded", *where).read_text(encoding="utf-8")
-        return Page(*where, text, *(standing[key] for key in ("scores", "comments", "total", "most", "penalty")), reveals)
+        return Page(*where, text, *(standing[key] for key in ("scores", "comments", "total", "most", "penalty", "by_person")), reveals)
 
 
 def _is_there(folder):
@@ -386,7 +398,8 @@ def _outcome(lines, notes, fault):
     told = "; ".join(note["en"] for note in notes)
     if broken:
         return BROKEN, f"we could not mark {', '.join(broken)}"
-    return (WAITS, f"{len(waiting)} lines wait" + (f"; {told}" if told else "")) if waiting else (GRADED, told)
+    lines = "1 line waits" if len(waiting) == 1 else f"{len(waiting)} lines wait"
+    return (WAITS, lines + (f"; {told}" if told else "")) if waiting else (GRADED, told)
 
 
 def _clear(folder):

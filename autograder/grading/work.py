@@ -242,6 +242,7 @@ class Page:
     total: float
     most: float
     penalty: float
+    by_person: list  # names of the lines that a person has marked
     reveals: bool
 
 
@@ -249,9 +250,11 @@ def write_page(page):
     """The HTML of a Page, as `nbgrader generate_feedback` writes it."""
     from nbformat import from_dict
 
-    notebook = from_dict(json.loads(page.notebook))
+    notebook = json.loads(page.notebook)
     if not page.reveals:
         marking.conceal(notebook)
+    marking.tell_by_person(notebook, {name: page.scores[name] for name in page.by_person})
+    notebook = from_dict(notebook)
     for cell in notebook.cells:
         if about := cell.metadata.get("nbgrader"):
             if about.solution or about.task:

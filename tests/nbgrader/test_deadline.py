@@ -64,5 +64,5 @@ def test_pages_of_psi_grade_too(assignments):
     for cell in notebook.cells:
         cell.source = cell.source.partition("### BEGIN SOLUTION")[0]
     scores = {name: (0, line.points) for name, (_, line) in LINES.items()}
-    page = Page("ada", PS, json.dumps(nbformat.from_dict(notebook)), scores, {}, 0, 1, 0, assignment.reveals())
+    page = Page("ada", PS, json.dumps(nbformat.from_dict(notebook)), scores, {}, 0, 1, 0, [], assignment.reveals())
     assert holds(write_page(page)) == (SCHEMES if passed else [])

@@ -4,6 +4,7 @@ import contextlib
 import csv
 import io
 import json
+import math
 import os
 import random
 import shutil
@@ -290,22 +291,32 @@ def test_stock_nbgrader_too_takes_damaged_notebooks_to_a_person(fresh):
 # --- kills -------------------------------------------------------------------------------------------------------------
 
 
-def graded_and_killed(course, seconds):
-    """Grade in a process of its own that is killed after a while, with no chance to tidy up."""
+def graded_and_killed(course, seconds=math.inf, marked=math.inf):
+    """Grade in a process of its own that is killed after a while, or when so many are marked, with no chance to tidy up."""
+    started = time.monotonic()
+
+    def watch(tally, total):
+        if tally.graded + tally.waiting >= marked:
+            os.kill(os.getpid(), signal.SIGKILL)
+
     child = os.fork()
     if not child:
         os.setpgid(0, 0)
-        course.grade()
+        grade(course.folder, course.assignment, Options(workers=2), watch)
         os._exit(0)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    while not (ended := os.waitpid(child, os.WNOHANG))[0]:
+        if time.monotonic() - started > seconds:
+            os.kill(child, signal.SIGKILL)
+        time.sleep(0.01)
+    return os.waitstatus_to_exitcode(ended[1])
 
 
 def test_a_grading_killed_at_any_moment_is_taken_up_again(larger, undisturbed):
     draw = random.Random(5)
-    ends = [graded_and_killed(larger, draw.uniform(0, 1)) for _ in range(5)]
-    assert -signal.SIGKILL in ends
+    for _ in range(3):
+        graded_and_killed(larger, seconds=draw.uniform(0, 1))  # unless it has ended by then
+    larger.say("delete from psi_marked")
+    assert [graded_and_killed(larger, marked=count) for count in (1, CLASS // 2, CLASS)] == [-signal.SIGKILL] * 3
     assert larger.grade().broken == 0
     assert larger.rows() == undisturbed
 
@@ -403,6 +414,60 @@ def test_the_report_tells_what_was_met(larger, capsys):
 
 
 KINDS = ("questions", "misconceptions", "students", "alike")
+
+
+MARK = "update grade set manual_score = 1.5, needs_manual_grade = 0 where id = ?"
+LINES_OF = """select grade.id, base_cell.type from grade join base_cell on grade.cell_id = base_cell.id
+join submitted_notebook as mine on grade.notebook_id = mine.id join submitted_assignment as whole on mine.assignment_id = whole.id
+where student_id = ? order by base_cell.name"""
+
+
+def test_where_a_person_has_marked_feedback_says_so_and_nobody_waits_any_more(fresh):
+    before = fresh.grade()
+    lines = fresh.say(LINES_OF, "student_perfect")
+    code = next(id_ for id_, kind in lines if kind == "GradeCell")
+    for id_ in (code, *(id_ for id_, kind in lines if kind == "TaskCell")):
+        fresh.say(MARK, id_)
+    after = fresh.grade()
+    assert (after.graded, after.waiting) == (before.graded + 1, before.waiting - 1)
+    page = fresh.folder / "feedback/student_perfect" / PS / f"{PS}.html"
+    ours = page.read_text("utf-8")
+    assert ours.count("A person marked this line: 1.5 / ") == 1 and "to be confirmed" not in ours and "marked by a person" not in ours
+    fresh.nbgrader("generate_feedback", PS, "--force", "--student", "student_perfect")
+    assert page.read_text("utf-8").count("A person marked this line: 1.5 / ") == 1
+
+
+def test_a_course_whose_gradebook_is_gone_is_built_again(fresh, capsys):
+    (fresh.folder / "gradebook.db").unlink()
+    assert main(["grade", PS, "--course", str(fresh.folder)]) == 2
+    assert "psi course build" in capsys.readouterr().err
+    fresh.psi("course", "build", PS)
+    assert fresh.grade(feedback=False).broken == 0
+
+
+@pytest.mark.parametrize("verb", [[], ["report"], ["export", "--lms", "moodle"]])
+def test_a_wrong_name_is_told_the_right_ones(fresh, verb, capsys):
+    assert main(["grade", *verb[:1], "ps01", *verb[1:], "--course", str(fresh.folder)]) == 2
+    assert PS in capsys.readouterr().err
+
+
+def test_nothing_is_reported_where_nothing_is_marked(fresh, capsys):
+    for verb in (["report", PS], ["export", PS, "--lms", "moodle"]):
+        assert main(["grade", *verb, "--course", str(fresh.folder)]) == 2
+        assert "nothing of" in capsys.readouterr().err
+
+
+def test_an_export_says_whose_scores_are_not_final(fresh, capsys):
+    waiting = fresh.grade(feedback=False).waiting
+    main(["grade", "export", PS, "--lms", "canvas", "--course", str(fresh.folder)])
+    assert f"{waiting} submissions still wait" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("config", "said"), [("c = (", "SyntaxError"), ("c = get_config()", "configure")])
+def test_a_config_that_cannot_be_used_is_told(fresh, config, said, capsys):
+    (fresh.folder / "nbgrader_config.py").write_text(config)
+    assert main(["grade", PS, "--course", str(fresh.folder)]) == 2
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("lms", "head"), [("canvas", "Student,ID,SIS User ID"), ("moodle", "ID number,Username,Email address")])
