@@ -318,7 +318,7 @@ def _wrong(exercise, part, said, met=None, slip=None, ratio=math.nan):
     hint = met.hint if met else slip
     share = met.credit if met else 0
     status = Status.PARTLY if share else Status.WRONG
-    expected = _expected(exercise, part) if math.isnan(ratio) else _expected(exercise, part, "far", ratio=f"{ratio:.3g}")
+    expected = _expected(exercise, part) if math.isnan(ratio) else _expected(exercise, part, "far", ratio=f"{float(f'{ratio:.3g}'):,.15g}")
     return Finding(part.name, status, share, said, expected, hint, met.name if met else "")
 
 

@@ -18,6 +18,7 @@ from .jail.runs import zygote
 
 NOT_RUN = Text(en="this answer is code, and code is not run on this system", zh="该答案是代码，而本系统不运行代码")
 FAILED = Text(en="the code ended in {error}", zh="代码出错：{error}")
+NO_NAME = Text(en="the code ended in {error}: a letter or a text is written in quotes", zh="代码出错：{error}；字母和文字要写在引号里")
 STOPPED = Text(en="the code was stopped before it came to this answer", zh="代码在得出该答案之前被终止")
 NO_DATA = Text(en="it is a {type}, not a number, a text or True/False", zh="它是 {type}，不是数、文字或 True/False")
 OUR_FAULT = Text(en="we could not run this code; that is our fault", zh="我们未能运行这段代码，这是我们的问题")
@@ -123,7 +124,7 @@ def _outcome(result, index, names):
 
 def _missing(result):
     error = result.error.partition(": ")[2] or result.error  # without the number of the cell, which counts ours too
-    return Unread(FAILED.map(lambda words: words.format(error=error[:200]))) if error else None
+    return Unread((NO_NAME if error.startswith("NameError") else FAILED).format(error=error[:200])) if error else None
 
 
 def _answer(value):

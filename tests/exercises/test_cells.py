@@ -228,3 +228,8 @@ def test_where_code_cannot_be_locked_in_it_is_not_run(monkeypatch):
     found = run("total = sum([1])", "total = 2")
     assert isinstance(found[0]["total"], Unread) and "not run" in found[0]["total"].why.en
     assert found[1] == {"total": 2}
+
+
+def test_who_leaves_out_the_quotes_is_told():
+    ((answer,),) = (found.values() for found in run("choice = C", names=["choice"]))
+    assert "NameError" in answer.why.en and "in quotes" in answer.why.en

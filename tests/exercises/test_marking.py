@@ -77,6 +77,12 @@ def test_an_amount_is_told_as_it_was_written(name, part, written, echo):
     assert rubric.check(BANK[name], BANK[name].part(part), written).said.en.endswith(f": {echo} is not right")
 
 
+@pytest.mark.parametrize(("written", "times"), [("112000 GB", "1,000"), ("2.5 GB", "0.0223"), ("5 EB", "44,600,000")])
+def test_how_far_off_an_amount_is_is_told_in_plain_digits(written, times):
+    finding = rubric.check(BANK["E000-SA01"], BANK["E000-SA01"].part("total"), written)
+    assert f"yours is {times} times that" in finding.expected.en
+
+
 def test_another_unit_is_wrong_and_what_cannot_be_read_goes_to_a_person():
     wrong, unread = results("E000-SA01", total="112 s")["ledger"], results("E000-SA01", total="a hundred and twelve")["ledger"]
     assert wrong.points == 0 and not wrong.needs_human
