@@ -83,7 +83,7 @@ def _grade(options):
     chosen = Options(options.workers, options.dask, options.force, options.feedback)
     with tqdm(desc=options.assignment, unit="", bar_format=BAR, file=sys.stderr, mininterval=0.2) as bar:
         tally = grade(options.course, options.assignment, chosen, lambda tally, total: _show(bar, tally, total))
-    print("\n".join(_told(tally, options.timing)))
+    print("\n".join(_told(tally, options)))
     return 1 if tally.faults else 0
 
 
@@ -97,13 +97,15 @@ def _counts(tally):
     return f"{tally.graded} graded, {tally.waiting} need a person, {tally.broken} broken"
 
 
-def _told(tally, timing):
+def _told(tally, options):
     total = tally.graded + tally.waiting + tally.broken
     yield f"{total} submissions: {_counts(tally)}; {tally.unchanged} unchanged, {tally.lines} lines marked, {tally.pages} pages of feedback"
     yield from (f"  BROKEN {student}: {why}" for student, why in sorted(tally.faults.items()))
+    if tally.waiting:
+        yield f"  who needs a person, and why: `psi grade report {options.assignment}`, or the formgrader"
     if not total:
         yield "  nothing is handed in: students' folders are looked for in `submitted/`, in each of them one of the assignment's name"
-    if timing:
+    if options.timing:
         yield "  " + ", ".join(f"{what} {seconds:.2f} s" for what, seconds in tally.seconds.items())
 
 
