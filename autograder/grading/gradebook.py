@@ -119,13 +119,17 @@ class Book:
         """The rows of all students, by id."""
         return {student.id: student for student in self._all(select(STUDENT))}
 
-    def journal(self, students=None):
-        """The journal's rows by (student, paper), all of them or these students'; what a person has done since is done."""
-        wanted = [JOURNAL.c.assignment == self.name] + ([] if students is None else [JOURNAL.c.student.in_(students)])
-        rows = {(row["student"], row["paper"]): dict(row) for row in self.db.execute(select(JOURNAL).where(*wanted)).mappings()}
+    def journal(self):
+        """The journal's rows by (student, paper); what a person has done since is done."""
+        rows = self._journal()
         waiting = self._waiting()
         done = {where: {"state": GRADED, "reason": ""} for where, row in rows.items() if row["state"] == WAITS and where not in waiting}
         return {where: row | done.get(where, {}) for where, row in rows.items()}
+
+    def _journal(self, *only):
+        """The rows as they were written: all of them, or those that are `only`."""
+        found = self.db.execute(select(JOURNAL).where(JOURNAL.c.assignment == self.name, *only)).mappings()
+        return {(row["student"], row["paper"]): dict(row) for row in found}
 
     def _waiting(self):
         """The (student, paper) of which some line needs a person."""
@@ -226,7 +230,7 @@ class Book:
     def _record(self, batch):
         """Write the journal; a submission that was marked again in part keeps what is not told anew."""
         again = {student for done, (student, _), _ in batch if done and not done.whole}
-        known = self.journal(again) if again else {}
+        known = self._journal(JOURNAL.c.student.in_(again)) if again else {}
         these = tuple_(JOURNAL.c.student, JOURNAL.c.paper).in_([where for _, where, _ in batch])
         self.db.execute(delete(JOURNAL).where(JOURNAL.c.assignment == self.name, these))
         for done, (student, paper), handed in batch:
