@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 
 from formulary import judge
 from formulary.amounts import SCALES, unit_named, write
@@ -267,7 +268,7 @@ def _compare_number(exercise, part, value):
     slip = verdict.slip and Text(en=verdict.slip.en, zh=verdict.slip.zh)
     if verdict.passed:
         return Finding(part.name, Status.RIGHT, 1, words("right", label=part.label, stated=shown), hint=slip)
-    if alone and not verdict.mistake and (missing := _missing_unit(stated, [expected.value, *wrong.values()], expected.unit, part.within)):
+    if alone and not verdict.mistake and (missing := _missing_unit(stated, expected, part.within, wrong)):
         return _wrong(exercise, part, words("wrong", label=part.label, stated=f"{stated:.4g}"), slip=missing)
     met = known.get(verdict.mistake)
     said = words("taken" if met and met.credit == 1 else "wrong", label=part.label, stated=shown)
@@ -291,14 +292,21 @@ def _shown(value, read, alone=False):
     return said if clear or read.replace(" ", "") in said.replace(" ", "") else words("read", said=said, read=read)
 
 
-def _missing_unit(stated, values, unit, within):
-    """The hint that a number stands alone which would be one of `values` with a unit behind it, or None."""
-    for name in (name for name, size in SCALES.get(unit, ()) if size != 1):
-        units = [name, name.replace("k", "K").replace("B", "iB")] if BYTE in unit.free_symbols else [name]
-        sizes = (float(unit_named(one, unit)[0]) for one in units)
-        if any(judge(stated * size, value, within=within).passed for size in sizes for value in values):
+def _missing_unit(stated, expected, within, wrong):
+    """The hint that a number stands alone which would be right, or one known to be `wrong`, with a unit behind it; else None."""
+    for units in _units_beside(expected.unit):
+        verdicts = (judge(stated * size, expected.value, within=within, mistakes=wrong) for size in units.values())
+        if any(verdict.passed or verdict.mistake for verdict in verdicts):
             return words("say_unit", units=Text(en=" or ".join(units), zh=" 或 ".join(units)))
     return None
+
+
+@cache
+def _units_beside(unit):
+    """The units that a number may be in instead of `unit` itself, {name: size}, those of one prefix together."""
+    names = [name for name, size in SCALES.get(unit, ()) if size != 1]
+    alike = ([name, name.replace("k", "K").replace("B", "iB")] if BYTE in unit.free_symbols else [name] for name in names)
+    return [{name: float(unit_named(name, unit)[0]) for name in names} for names in alike]
 
 
 def _compare_expression(exercise, part, value):

@@ -66,12 +66,11 @@ def judge(stated, expected, *, within=0.01, unit=PURE, mistakes: Mapping = (), h
         return Verdict(Outcome.BROKEN, stated, expected, unit, f"our reference is {expected!r}: this is our fault, tell us")
     if not _finite(stated):
         return Verdict(Outcome.BROKEN if stated is None else Outcome.FAILED, math.nan, expected, unit, f"{stated!r} is not a finite number")
-    slip = slip_of(stated, expected, unit, ranks)
-    if _close(stated, expected, within):
-        return Verdict(Outcome.PASSED, stated, expected, unit, slip.en if slip else "", within=within, slip=slip)
-    name = next((name for name, value in mistakes.items() if _finite(value) and _close(stated, value, within)), "")
-    slip = None if name else slip
-    return Verdict(Outcome.FAILED, stated, expected, unit, hints.get(name) or (slip.en if slip else ""), name, within, slip)
+    passed = _close(stated, expected, within)
+    name = "" if passed else next((name for name, value in mistakes.items() if _finite(value) and _close(stated, value, within)), "")
+    slip = None if name else slip_of(stated, expected, unit, ranks)
+    outcome = Outcome.PASSED if passed else Outcome.FAILED
+    return Verdict(outcome, stated, expected, unit, hints.get(name) or (slip.en if slip else ""), name, within, slip)
 
 
 def _finite(value):

@@ -8,7 +8,7 @@ from autograder.reasons.polarity import concluding, supposed, with_polarity
 from autograder.reasons.rubric import AFFIRMED, CONTRADICTS, DENIED, EARNS, EITHER, NOT_DENIED, SIDE_ERROR
 from autograder.reasons.text import clauses as parted
 
-MADE, REVERSED, NEAR = "made", "reversed", "near"
+MADE, REVERSED = "made", "reversed"
 AGAINST = (CONTRADICTS, SIDE_ERROR)
 FAR = 10**6
 MOST_MENTIONS = 600
@@ -35,6 +35,10 @@ class Reading:
         until = [self._until(clause.end) for clause in self.clauses]
         return [[end & ~start for start, end in zip(before, until[more:], strict=False)] for more in range(len(before))]
 
+    def over(self, count):
+        """The windows over so many clauses; none where there are not so many."""
+        return self.windows[count - 1] if count <= len(self.windows) else []
+
     def _until(self, place):
         return (1 << bisect_left(self.mentions, place, key=lambda mention: mention.start)) - 1
 
@@ -42,6 +46,11 @@ class Reading:
     def concepts(self):
         """The concepts that are mentioned anywhere."""
         return frozenset(mention.concept for mention in self.mentions)
+
+    @cached_property
+    def options(self):
+        """What mentions anywhere fit: concepts, and pairs of a concept and a sign."""
+        return frozenset(self.fitting.single)
 
     @cached_property
     def fitting(self):
@@ -67,15 +76,15 @@ class Fitting(dict):
     """For concepts, or pairs of a concept and a sign, the set of mentions that fit one of them; each is worked out once."""
 
     def __init__(self, mentions):
-        self._single = {}
+        self.single = {}
         for place, mention in enumerate(mentions):
             for option in (mention.concept, *_options(mention)):
-                self._single[option] = self._single.get(option, 0) | 1 << place
+                self.single[option] = self.single.get(option, 0) | 1 << place
 
     def __missing__(self, options):
         found = 0
         for option in options:
-            found |= self._single.get(option, 0)
+            found |= self.single.get(option, 0)
         self[options] = found
         return found
 
@@ -87,7 +96,7 @@ def _options(mention):
 
 @dataclass(frozen=True)
 class Found:
-    """A claim met in a text: made, reversed (its opposite is said) or only nearly made, over which clauses and characters."""
+    """A claim met in a text: made or reversed (its opposite is said), over which clauses and characters."""
 
     claim: object
     how: str
@@ -96,7 +105,6 @@ class Found:
     start: int
     end: int
     row: object
-    share: float = 1.0
 
 
 def read(text, vocabulary, breaks):
@@ -109,64 +117,75 @@ def read(text, vocabulary, breaks):
 
 
 def find(claim, reading):
-    """The best finding of `claim`: made in the fewest clauses, else reversed, else nearly made, else None."""
-    tries = [found for row in claim.rows if _may_be_met(row, reading) for found in _tries(claim, row, reading)]
-    return min(tries, key=lambda f: (RANK[f.how], f.count, -f.share, f.start), default=None)
+    """The best finding of `claim`: made in the fewest clauses, else reversed, else None."""
+    tries = [found for row in claim.rows if (found := _made(claim, row, reading))]
+    if not tries and claim.kind == EARNS:
+        tries = [found for row in claim.rows for found in _reversed(claim, row, reading)]
+    return min(tries, key=lambda found: (found.count, found.start), default=None)
 
 
-RANK = {MADE: 0, REVERSED: 1, NEAR: 2}
+def nearness(claim, reading):
+    """The share of a claim's slots that is filled where it is nearly made, over as few clauses as can be; 0 for less than two slots."""
+    for count in range(1, len(reading.windows) + 1):
+        shares = [share for row in claim.rows if count <= row.within for share in _shares(row, reading, count)]
+        if shares:
+            return max(shares)
+    return 0
 
 
-def _may_be_met(row, reading):
-    """Whether enough slots have a concept of theirs for any finding at all."""
-    return sum(map(reading.concepts.isdisjoint, row.names)) <= row.spare
-
-
-def _tries(claim, row, reading):
-    found_in = row.within  # clauses; over more of them only a claim that is made counts
-    for first, count, window in _windows(claim, row, reading):
-        if count <= found_in or all(window & reading.fitting[slot.options] for slot in row.slots):
-            found = _try(claim, row, reading, first, count, window)
-            if found:
-                yield found
-                found_in = min(found_in, count)
-                if found.how == MADE:
-                    return
-
-
-def _windows(claim, row, reading):
-    """Where the row may be met, the narrow places first: the first clause, how many, and the set of mentions there."""
-    wanted = [reading.fitting[slot.names if claim.kind == EARNS else slot.options] for slot in row.slots]
-    barring = reading.fitting[row.unless]
+def _made(claim, row, reading):
+    """The row made in the fewest clauses, or None."""
+    if any(map(reading.options.isdisjoint, row.fits)):  # as most are: told quickly
+        return None
+    wanted = [reading.fitting[options] for options in row.fits]
     barred = () if row.supposed or claim.kind not in AGAINST else reading.supposed
-    for count, windows in enumerate(reading.windows[: row.within], 1):
-        for first, window in enumerate(windows):
+    for first, count, window in _windows(row, reading, wanted, range(1, row.within + 1)):
+        if first not in barred:
+            filled = _fill(row, reading, window)
+            if all(filled) and not (claim.kind == EARNS and _denied_as_a_whole(row, filled)):
+                return _found(claim, MADE, row, reading, first, count, filled)
+    return None
+
+
+def _reversed(claim, row, reading):
+    """The opposite of the row, wherever a clause says it."""
+    if any(map(reading.concepts.isdisjoint, row.names)):
+        return
+    wanted = [reading.fitting[names] for names in row.names]
+    for first, count, window in _windows(row, reading, wanted, counts=(1,)):
+        if first not in reading.supposed:
+            loose = _fill(row, reading, window, strict=False)
+            if _is_reversed(row, _fill(row, reading, window), loose):
+                yield _found(claim, REVERSED, row, reading, first, count, loose)
+
+
+def _shares(row, reading, count):
+    """What share of the slots is filled, wherever it is two of them or more over `count` clauses."""
+    wanted = [reading.fitting[names] for names in row.names]
+    for _, _, window in _windows(row, reading, wanted, (count,), row.spare):
+        met = sum(map(bool, _fill(row, reading, window)))
+        if met >= 2:
+            yield met / len(row.slots)
+
+
+def _windows(row, reading, wanted, counts, spare=0):
+    """Where the row may be met over so many clauses: the first clause, how many, and the set of mentions there."""
+    if wanted.count(0) > spare:
+        return
+    barring = reading.fitting[row.barring]
+    for count in counts:
+        for first, window in enumerate(reading.over(count)):
             if (
-                [places & window for places in wanted].count(0) <= row.spare
-                and window.bit_count() >= len(wanted) - 1
+                window.bit_count() >= len(wanted) - min(spare, 1)
                 and not window & barring
-                and first not in barred
+                and [places & window for places in wanted].count(0) <= spare
             ):
                 yield first, count, window
 
 
-def _try(claim, row, reading, first, count, window):
-    filled = _fill(row, reading, window)
-    if all(filled) and not (claim.kind == EARNS and _denied_as_a_whole(row, filled)):
-        return _found(claim, MADE, row, reading, first, count, filled)
-    if count == 1 and claim.kind == EARNS and first not in reading.supposed:
-        loose = _fill(row, reading, window, strict=False)
-        if _is_reversed(row, filled, loose):
-            return _found(claim, REVERSED, row, reading, first, count, loose)
-    met = [mention for mention in filled if mention]
-    if claim.kind == EARNS and len(met) >= 2:
-        return _found(claim, NEAR, row, reading, first, count, met, len(met) / len(row.slots))
-    return None
-
-
 def _fill(row, reading, window, strict=True):
     """For each slot a mention of its own, or None. Slots with the fewest candidates choose first, unless the row is ordered."""
-    choices = [window & reading.fitting[slot.options if strict else slot.names] for slot in row.slots]
+    choices = [window & reading.fitting[options] for options in (row.fits if strict else row.names)]
     order = range(len(choices))
     if not row.ordered:  # things choose before predicates
         order = sorted(order, key=lambda i: (choices[i] != 0 == choices[i] & reading.things, choices[i].bit_count()))
@@ -224,5 +243,5 @@ def _affirms(slot, mention):
     return (mention.concept, AFFIRMED) in slot.options
 
 
-def _found(claim, how, row, reading, first, count, mentions, share=1.0):
-    return Found(claim, how, first, count, min(m.start for m in mentions), max(m.end for m in mentions), row, share)
+def _found(claim, how, row, reading, first, count, mentions):
+    return Found(claim, how, first, count, min(m.start for m in mentions), max(m.end for m in mentions), row)

@@ -32,3 +32,9 @@ def words(name):
 def negating():
     """For each way of reaching (`clause`, `next`, …) the Terms of the negations that reach so."""
     return {reach: alternatives(listed(said)) for reach, said in language()["negations"].items()}
+
+
+@cache
+def any_negation():
+    """The Terms of all negations, however they reach."""
+    return alternatives(term for said in negating().values() for term in said.terms)

@@ -1,10 +1,10 @@
 """From claims to points: what was found, what that is worth, how sure that is, and whether a person must look."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
-from autograder.reasons.claims import MADE, NEAR, REVERSED, find, read
+from autograder.reasons.claims import MADE, REVERSED, find, nearness, read
 from autograder.reasons.language import table, words
 from autograder.reasons.polarity import negations
 from autograder.reasons.rubric import ALSO_TRUE, CONTRADICTS, EARNS, SIDE_ERROR
@@ -60,8 +60,14 @@ class Findings:
 
     @property
     def matches(self):
-        met = [_match(self.lines[name], hit, self.reading) for name, hit in self.hits.items() if hit.how != NEAR]
+        met = [_match(self.lines[name], hit, self.reading) for name, hit in self.hits.items()]
         return (*met, *(self._conclusion(place) for place in self.turned))
+
+    @cached_property
+    def nearness(self):
+        """How near the answer comes to a claim that it does not make, 0 to 1."""
+        claims = [claim for line in self.rubric.lines for claim in line.of_kind(EARNS) if claim.id not in self.hits]
+        return max((nearness(claim, self.reading) for claim in claims), default=0)
 
     def _conclusion(self, place):
         clause = self.reading.clauses[place]
@@ -174,7 +180,6 @@ def _says_more(findings):
 
 def _without_claim(findings, chosen):
     """What an answer without a claim is: near one, on the subject, or vague."""
-    nearness = max((hit.share for hit in findings.hits.values() if hit.how == NEAR), default=0)
-    if nearness >= chosen["near"]:
+    if findings.nearness >= chosen["near"]:
         return "near"
     return "unrecognised" if subjects(findings.reading.text.clean, findings.rubric.field_words) >= chosen["subjects"] else "vague"

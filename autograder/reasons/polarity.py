@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from autograder.reasons.language import language, negating, words
+from autograder.reasons.language import any_negation, language, negating, words
 
 ADJACENT = 1  # characters
 MOST_NEGATIONS = 80  # no answer needs more; a text of nothing else must not take long
@@ -22,6 +22,8 @@ class Negation:
 
 def negations(text, mentions):
     """The negations of the clean `text`, but for those inside a longer word (不变, "no matter")."""
+    if not any_negation().possible(text):  # as in most texts: told at once
+        return
     covered = [(m.start, m.end) for m in mentions] + [match.span() for match in words("no_negations").finditer(text)]
     taken = set()  # characters
     for reach, said in negating().items():
@@ -85,6 +87,8 @@ def _end_of_reach(text, negation, clause):
 def supposed(text, clauses):
     """The indices of clauses that suppose or report something (if …, people think …, 有人以为…), where no claim is made."""
     found = set()
+    if not words("supposing").possible(text):
+        return found
     for index, clause in enumerate(clauses):
         if words("supposing").search(text, clause.start, clause.end):
             found.add(index)
@@ -99,4 +103,6 @@ def supposed(text, clauses):
 
 def concluding(text, clauses):
     """The indices of clauses that turn or conclude (yet …, so …, 但…, 因此…): what is said there outweighs what came before."""
-    return {index for index, clause in enumerate(clauses) if words("concluding").match(text[clause.start : clause.end].lstrip())}
+    said = words("concluding")
+    parts = enumerate(clauses) if said.possible(text) else ()
+    return {index for index, clause in parts if said.match(text[clause.start : clause.end].lstrip())}

@@ -30,11 +30,6 @@ class Slot:
 
     options: tuple
 
-    @cached_property
-    def names(self):
-        """The concepts that may fill it, with whatever sign."""
-        return frozenset(name for name, _ in self.options)
-
     def __str__(self):
         return " or ".join(("not " if sign == DENIED else "") + name.replace("_", " ") for name, sign in self.options)
 
@@ -56,9 +51,19 @@ class Row:
     opposites: dict = field(default_factory=dict)
 
     @cached_property
+    def fits(self):
+        """Per slot the options that fill it, as a set, which is quickly looked up."""
+        return [frozenset(slot.options) for slot in self.slots]
+
+    @cached_property
     def names(self):
-        """Per slot the concepts that may fill it."""
-        return [slot.names for slot in self.slots]
+        """Per slot the concepts that may fill it, with whatever sign."""
+        return [frozenset(name for name, _ in slot.options) for slot in self.slots]
+
+    @cached_property
+    def barring(self):
+        """`unless` as a set, which is quickly looked up."""
+        return frozenset(self.unless)
 
     def __str__(self):
         return " + ".join(map(str, self.slots))

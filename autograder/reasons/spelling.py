@@ -27,16 +27,16 @@ def slips(word):
 
 def mend(text, targets):
     """`text` with short forms written out, and words that are one or two slips from one of `targets` put right."""
-    short_forms = language()["short_forms"]
-    text = _put_right(text, lambda word: short_forms.get(word, word))
-    text = _heard(text) if _misheard().search(text.clean) else text
-    return _put_right(text, lambda word: _nearest(word, targets))
+    text = _replaced(text, language()["short_forms"])
+    text = _heard(text) if text.is_chinese and _misheard().search(text.clean) else text
+    return _replaced(text, {word: _nearest(word, targets) for word in set(WORD.findall(text.clean))})
 
 
-def _put_right(text, better):
-    """`text` with the words that `better` knows another for replaced."""
-    wrong = {word for word in WORD.findall(text.clean) if better(word) != word}
-    return text.sub(WORD, lambda match: better(match[0])) if wrong else text
+def _replaced(text, better):
+    """`text` with words replaced by what the table `better` has for them."""
+    if all(better.get(word, word) == word for word in WORD.findall(text.clean)):
+        return text
+    return text.sub(WORD, lambda match: better.get(match[0], match[0]))
 
 
 @lru_cache(maxsize=CACHED)

@@ -63,9 +63,7 @@ def normalise(given):
     """`given` in one width, one case and one spelling of amounts (`16 Ψ` -> `16n`), without markup, controls and marks of direction."""
     given = given if isinstance(given, str) else str(given or "")
     read = given[:LONGEST]
-    chars = [_plain(char) for char in read]
-    origins = tuple(place for place, plain in enumerate(chars) for _ in plain)
-    text = Text("".join(chars), origins, read, len(given) > LONGEST)
+    text = Text(read, tuple(range(len(read))), read, len(given) > LONGEST)
     for pattern, replace in PASSES:
         text = text.sub(pattern, replace)
     return text
@@ -85,6 +83,7 @@ def _plain(char):
 
 
 PASSES = (
+    (re.compile(r"[^\n !-@\[-\]_a-~一-鿿]"), lambda match: _plain(match[0])),  # all others are plain as they stand
     (TAG, " "),
     (ENTITY, lambda match: html.unescape(match[0])[:1] or " "),
     (MARKUP, " "),
