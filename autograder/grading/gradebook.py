@@ -7,8 +7,9 @@ put back knows by itself which marks it lacks.
 
 import contextlib
 import json
+import math
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
@@ -35,6 +36,8 @@ from .schema import (
 )
 
 GRADED, WAITS, BROKEN = "graded", "needs a person", "broken"
+KINDS = {GRADE: ("GradeCell", "TaskCell"), COMMENT: ("SolutionCell", "TaskCell")}
+NO_ROW = dict.fromkeys(("auto_score", "manual_score", "extra_credit", "auto_comment", "manual_comment")) | {"needs_manual_grade": True}
 TOGETHER = 100  # students asked for at once: SQLite before 3.32 takes 999 values in a query
 
 
@@ -99,9 +102,10 @@ class Book:
         return [{**row._mapping, "max_score": most.get(row.id)} for row in rows]
 
     @cached_property
-    def names(self):
-        """Name of each of these cells, by id."""
-        return {cell["id"]: cell["name"] for cell in self.cells}
+    def cells_of(self):
+        """{id: name} of the cells of a paper that have a grade, or a comment, by (GRADE or COMMENT, paper)."""
+        told = lambda id_, kinds: {cell["id"]: cell["name"] for cell in self.cells if cell["notebook_id"] == id_ and cell["type"] in kinds}
+        return {(table, name): told(id_, kinds) for id_, name in self.notebooks.items() for table, kinds in KINDS.items()}
 
     def papers(self):
         """The Paper of each of the assignment's notebooks, by name."""
@@ -147,85 +151,85 @@ class Book:
         `penalty(student, score, seconds late)` is the course's own rule. A score that a person gave is kept, and shown to
         them again, as nbgrader does.
         """
-        places = self._places([(where, handed) for _, where, handed in batch])
-        grades, comments = self._rows(GRADE, places), self._rows(COMMENT, places)
-        self._update(GRADE, [row for item in batch for row in _grades(item, grades[places[item[1]]], self.names)])
-        self._update(COMMENT, [row for item in batch for row in _comments(item, comments[places[item[1]]], self.names)])
-        self._penalise(places, penalty)
+        places = self._places({student: handed.timestamp for _, (student, _), handed in batch})
+        for table, told in ((GRADE, _grade), (COMMENT, _comment)):
+            there, home = self._rows(table, places.values()), lambda where, cell: {"notebook_id": places[where], "cell_id": cell}
+            wanted = {
+                (key := (places[where], cell)): home(where, cell) | told(done, name, there.get(key, NO_ROW))
+                for done, where, _ in batch
+                for cell, name in self.cells_of[table, where[1]].items()
+            }
+            self._put(table, there, wanted)
+        self._penalise({where: places[where] for _, where, _ in batch}, penalty)
         self._record(batch)
         self.db.commit()
 
-    def _places(self, handed):
-        """The id of each submitted notebook, by (student, paper); made with all their rows where they are not there yet."""
-        students = {student for (student, _), _ in handed}
-        known = set(self.db.scalars(select(STUDENT.c.id).where(STUDENT.c.id.in_(students))))
-        self._insert(STUDENT, [{"id": student} for student in sorted(students - known)])
-        found = self._submitted(students)
-        new = sorted(students - set(found))
-        self._insert(SUBMITTED_ASSIGNMENT, [{"assignment_id": self.assignment.id, "student_id": student} for student in new])
-        submitted = self._submitted(students)
-        stamps = {student: told.timestamp for (student, _), told in handed if told.timestamp}
-        self._update(SUBMITTED_ASSIGNMENT, [{"key": submitted[s], "timestamp": moment(stamp)} for s, stamp in stamps.items()])
-        self._complete([submitted[student] for student in new])
-        there = {where: row.id for where, row in self._notebooks(submitted).items()}
-        return {where: there[where] for where, _ in handed}
+    def _places(self, stamps):
+        """The id of each submitted notebook of these students, by (student, paper); what is not there yet is made."""
+        known = {id_: {"id": id_} for id_ in self.db.scalars(select(STUDENT.c.id).where(STUDENT.c.id.in_(stamps)))}
+        self._put(STUDENT, known, {student: {"id": student} for student in stamps})
+        moments = {student: {"timestamp": moment(stamp)} for student, stamp in stamps.items() if stamp}
+        wanted = {who: {"assignment_id": self.assignment.id, "student_id": who} | moments.get(who, {}) for who in stamps}
+        self._put(SUBMITTED_ASSIGNMENT, self._submitted(stamps), wanted)
+        submitted = self._submitted(stamps)
+        home = lambda student, id_: {"assignment_id": submitted[student]["id"], "notebook_id": id_}
+        wanted = {(student, name): home(student, id_) for student in stamps for id_, name in self.notebooks.items()}
+        self._put(SUBMITTED_NOTEBOOK, self._notebooks(submitted), wanted)
+        return {where: row["id"] for where, row in self._notebooks(submitted).items()}
 
     def _submitted(self, students):
-        """The ids of these students' submissions, by student."""
-        mine, columns = SUBMITTED_ASSIGNMENT.c.assignment_id == self.assignment.id, SUBMITTED_ASSIGNMENT.c
-        return dict(self._all(select(columns.student_id, columns.id).where(mine, columns.student_id.in_(students))))
+        """The rows of these students' submissions, by student."""
+        columns = SUBMITTED_ASSIGNMENT.c
+        query = select(SUBMITTED_ASSIGNMENT).where(columns.assignment_id == self.assignment.id, columns.student_id.in_(students))
+        return {row["student_id"]: row for row in self.db.execute(query).mappings()}
 
     def _notebooks(self, submitted):
-        """The row of each submitted notebook by (student, paper), from the submissions' ids by student."""
-        owners = {id_: student for student, id_ in submitted.items()}
-        rows = self._all(select(SUBMITTED_NOTEBOOK).where(SUBMITTED_NOTEBOOK.c.assignment_id.in_(owners)))
-        return {(owners[row.assignment_id], self.notebooks[row.notebook_id]): row for row in rows}
+        """The row of each submitted notebook by (student, paper), from the submissions by student."""
+        owners = {row["id"]: student for student, row in submitted.items()}
+        columns = SUBMITTED_NOTEBOOK.c
+        query = select(SUBMITTED_NOTEBOOK).where(columns.assignment_id.in_(owners), columns.notebook_id.in_(self.notebooks))
+        found = self.db.execute(query).mappings()
+        return {(owners[row["assignment_id"]], self.notebooks[row["notebook_id"]]): row for row in found}
 
-    def _complete(self, submitted):
-        """Give new submissions the rows that nbgrader gives them: each notebook, and in it each grade and each comment."""
-        self._insert(
-            SUBMITTED_NOTEBOOK, [{"assignment_id": id_, "notebook_id": notebook} for id_ in submitted for notebook in self.notebooks]
-        )
-        made = self._all(select(SUBMITTED_NOTEBOOK).where(SUBMITTED_NOTEBOOK.c.assignment_id.in_(submitted)))
-        for table, kinds in ((GRADE, ("GradeCell", "TaskCell")), (COMMENT, ("SolutionCell", "TaskCell"))):
-            cells = [(cell["id"], cell["notebook_id"]) for cell in self.cells if cell["type"] in kinds]
-            self._insert(table, [{"notebook_id": row.id, "cell_id": id_} for row in made for id_, home in cells if home == row.notebook_id])
-
-    def _rows(self, table, places):
-        """The rows of a table by submitted notebook."""
-        found = {id_: [] for id_ in places.values()}
-        for row in self.db.execute(select(table).where(table.c.notebook_id.in_(found))).mappings():
-            found[row["notebook_id"]].append(row)
-        return found
+    def _rows(self, table, notebooks):
+        """The rows of a table for these submitted notebooks, by notebook and cell."""
+        ours = select(BASE_CELL.c.id).where(BASE_CELL.c.notebook_id.in_(self.notebooks))  # by which the table has an index
+        query = select(table).where(table.c.cell_id.in_(ours), table.c.notebook_id.in_(notebooks))
+        return {(row["notebook_id"], row["cell_id"]): row for row in self.db.execute(query).mappings()}
 
     def _all(self, query):
         return self.db.execute(query).all()
 
-    def _insert(self, table, rows):
-        if rows:
-            self.db.execute(insert(table), rows)
+    def _put(self, table, there, wanted):
+        """Insert the rows that are `wanted` and not `there`, each by the same keys, and update those that differ."""
+        self._write(insert(table), (row for key, row in wanted.items() if key not in there))
+        changes = [_change(there[key], row) for key, row in wanted.items() if key in there]
+        self._write(update(table).where(table.c.id == bindparam("key")), filter(None, changes))
 
-    def _update(self, table, rows):
-        """Update rows by their `key`; rows may set different columns."""
-        for columns in dict.fromkeys(tuple(row) for row in rows):
-            values = {name: bindparam(f"to_{name}") for name in columns if name != "key"}
-            some = [{"key": row["key"]} | {f"to_{name}": row[name] for name in values} for row in rows if tuple(row) == columns]
-            self.db.execute(update(table).where(table.c.id == bindparam("key")).values(values), some)
+    def _write(self, statement, rows):
+        """Execute it with these rows, those together that set the same columns."""
+        alike = {}
+        for row in rows:
+            alike.setdefault(tuple(row), []).append(row)
+        for some in alike.values():
+            self.db.execute(statement, some)
 
     def _penalise(self, places, penalty):
         """Set the penalties for being late, as nbgrader does after marking."""
         if self.assignment.duedate is None:
             return
-        submitted = self._submitted({student for student, _ in places}).values()
-        rows = self._all(select(SUBMITTED_ASSIGNMENT).where(SUBMITTED_ASSIGNMENT.c.id.in_(submitted)))
-        late = {row.student_id: self._seconds_late(row) for row in rows}
-        grades = self._rows(GRADE, places)
-        taken = [{"key": id_, "late_submission_penalty": _taken(who, grades[id_], late[who], penalty)} for (who, _), id_ in places.items()]
-        self._update(SUBMITTED_NOTEBOOK, taken)
+        submitted = self._submitted({student for student, _ in places})
+        rows = self._rows(GRADE, places.values())
+        late = {student: self._seconds_late(row) for student, row in submitted.items()}
+        taken = {}
+        for (student, paper), id_ in places.items():
+            score = math.fsum(_score(rows[id_, cell]) for cell in self.cells_of[GRADE, paper])  # in whichever order they come
+            taken[student, paper] = {"late_submission_penalty": _taken(student, score, late[student], penalty)}
+        self._put(SUBMITTED_NOTEBOOK, self._notebooks(submitted), taken)
 
     def _seconds_late(self, submitted):
-        due = self.assignment.duedate + submitted.extension if submitted.extension else self.assignment.duedate
-        return (submitted.timestamp - due).total_seconds() if submitted.timestamp else 0
+        due = self.assignment.duedate + (submitted["extension"] or timedelta())
+        return (submitted["timestamp"] - due).total_seconds() if submitted["timestamp"] else 0
 
     def _record(self, batch):
         """Write the journal; a submission that was marked again in part keeps what is not told anew."""
@@ -233,16 +237,19 @@ class Book:
         known = self._journal(JOURNAL.c.student.in_(again)) if again else {}
         these = tuple_(JOURNAL.c.student, JOURNAL.c.paper).in_([where for _, where, _ in batch])
         self.db.execute(delete(JOURNAL).where(JOURNAL.c.assignment == self.name, these))
-        for done, (student, paper), handed in batch:
-            row = {"assignment": self.name, "student": student, "paper": paper, "feedback": "", "seconds": 0.0}
-            row |= {"source": handed.source, "how": handed.how, "state": handed.state, "reason": handed.reason, "notebook": handed.notebook}
-            self.db.execute(insert(JOURNAL), [row | (_told(done, known.get((student, paper), {})) if done else {})])
+        self._write(insert(JOURNAL), (self._entry(*item, known.get(item[1])) for item in batch))
+
+    def _entry(self, done, where, handed, old):
+        """A row of the journal."""
+        row = {"assignment": self.name, "student": where[0], "paper": where[1], "feedback": "", "seconds": 0.0}
+        row |= {"source": handed.source, "how": handed.how, "state": handed.state, "reason": handed.reason, "notebook": handed.notebook}
+        return row | (_told(done, old) if done else {})
 
     def put_feedback(self, hashes):
         """Note what the pages of feedback were made from: hashes by (student, paper)."""
-        for (student, paper), made_from in hashes.items():
-            mine = [JOURNAL.c.assignment == self.name, JOURNAL.c.student == student, JOURNAL.c.paper == paper]
-            self.db.execute(update(JOURNAL).where(*mine).values(feedback=made_from))
+        mine = JOURNAL.c.assignment == self.name, JOURNAL.c.student == bindparam("who"), JOURNAL.c.paper == bindparam("what")
+        rows = ({"who": student, "what": paper, "feedback": made_from} for (student, paper), made_from in hashes.items())
+        self._write(update(JOURNAL).where(*mine), rows)
         self.db.commit()
 
     # --- what the pages of feedback show ---
@@ -254,12 +261,15 @@ class Book:
         return {where: told for group in groups for where, told in self._standing(group)}
 
     def _standing(self, students):
-        rows = self._notebooks(self._submitted(students))
         most = {cell["name"]: cell["max_score"] for cell in self.cells if cell["max_score"] is not None}
-        places = {where: row.id for where, row in rows.items()}
-        late = {row.id: row.late_submission_penalty or 0 for row in rows.values()}
-        grades, comments = self._rows(GRADE, places), self._rows(COMMENT, places)
-        return [(where, _standing(grades[id_], comments[id_], late[id_], self.names, most)) for where, id_ in places.items()]
+        found = self._notebooks(self._submitted(students))
+        ids = [row["id"] for row in found.values()]
+        rows = {table: self._rows(table, ids) for table in KINDS}
+        for (student, paper), row in found.items():
+            held = (
+                {name: rows[table].get((row["id"], cell), NO_ROW) for cell, name in self.cells_of[table, paper].items()} for table in KINDS
+            )
+            yield (student, paper), _standing(*held, row["late_submission_penalty"] or 0, most)
 
 
 PATIENCE = 30.0  # s that we wait for another program, a formgrader say, to be done with the file
@@ -309,9 +319,8 @@ def _never_generated(assignment):
     return InputError(f"{assignment} is not in the gradebook: `psi course build {assignment}` puts it there")
 
 
-def _taken(student, grades, late, penalty):
+def _taken(student, score, late, penalty):
     """What is taken from a notebook's score for being so many seconds late, at most all of it; None for nothing."""
-    score = sum(map(_score, grades))
     taken = penalty(student, score, late) if late > 0 else None
     return taken if taken is None else min(max(taken, 0), score)
 
@@ -322,48 +331,49 @@ def _told(done, old):
     return told | {"notes": json.dumps(done.notes, ensure_ascii=False) if done.whole else old["notes"]}
 
 
-def _grades(item, rows, cells):
-    """What to set of each grade of a submission."""
-    done = item[0]
-    for row in rows:
-        entry = done and done.entries.get(cells[row["cell_id"]])
-        if entry:
-            waits = entry.needs_manual_grade or row["manual_score"] is not None
-            yield {"key": row["id"], "auto_score": entry.auto_score, "needs_manual_grade": waits}
-        elif not done:  # our fault: what it had it keeps
-            yield {"key": row["id"], "needs_manual_grade": True}
+def _change(old, new):
+    """What differs in a row, to be set where its key is, or nothing."""
+    changed = {name: value for name, value in new.items() if old[name] != value}
+    return changed and {"key": old["id"]} | changed
+
+
+def _grade(done, name, old):
+    """What to set of a grade."""
+    if not done:  # our fault: what it had it keeps
+        return {"needs_manual_grade": True}
+    entry = done.entries.get(name)
+    waits = entry and (entry.needs_manual_grade or old["manual_score"] is not None)
+    return {"auto_score": entry.auto_score, "needs_manual_grade": waits} if entry else {}
 
 
 OURS = "We could not mark this submission; that is our fault, and a person will. · 我们未能评分，这是我们的问题，将由人工评分。"
 
 
-def _comments(item, rows, cells):
-    """What to set of each comment of a submission."""
-    done = item[0]
-    for row in rows:
-        name = cells[row["cell_id"]]
-        if not done:
-            yield {"key": row["id"], "auto_comment": OURS}
-        elif name in done.entries or name in done.remarks:
-            yield {"key": row["id"], "auto_comment": done.entries[name].comment if name in done.entries else done.remarks[name]}
+def _comment(done, name, _):
+    """What to set of a comment."""
+    if not done:
+        return {"auto_comment": OURS}
+    if name in done.entries:
+        return {"auto_comment": done.entries[name].comment}
+    return {"auto_comment": done.remarks[name]} if name in done.remarks else {}
 
 
-def _standing(grades, comments, late, cells, most):
+def _standing(grades, comments, late, most):
     """What the pages and tables tell of a notebook; where a person has marked, our own proposal is out of date."""
-    scores = {cells[row["cell_id"]]: (_score(row), most[cells[row["cell_id"]]]) for row in grades}
-    by_person = [cells[row["cell_id"]] for row in grades if row["manual_score"] is not None]
+    scores = {name: (_score(row), most[name]) for name, row in grades.items()}
+    by_person = sorted(name for name, row in grades.items() if row["manual_score"] is not None)
     return {
         "scores": scores,
-        "comments": {cells[row["cell_id"]]: _comment(row, cells[row["cell_id"]] in by_person) for row in comments},
+        "comments": {name: _said(row, name in by_person) for name, row in comments.items()},
         "total": sum(score for score, _ in scores.values()),
         "most": sum(worth for _, worth in scores.values()),
         "penalty": late,
-        "by_person": sorted(by_person),
-        "waiting": sum(row["needs_manual_grade"] for row in grades),
+        "by_person": by_person,
+        "waiting": sum(row["needs_manual_grade"] for row in grades.values()),
     }
 
 
-def _comment(row, is_by_person):
+def _said(row, is_by_person):
     return row["manual_comment"] if is_by_person or row["manual_comment"] is not None else row["auto_comment"]
 
 

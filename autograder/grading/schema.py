@@ -4,7 +4,7 @@ They are written down here because loading nbgrader's own classes takes longer t
 them against those.
 """
 
-from uuid import uuid4
+from secrets import token_hex
 
 from sqlalchemy import Boolean, Column, DateTime, Float, Interval, MetaData, String, Table, Text
 
@@ -12,7 +12,7 @@ NBGRADER = MetaData()
 
 
 def _table(name, *columns):
-    return Table(name, NBGRADER, Column("id", String(32), primary_key=True, default=lambda: uuid4().hex), *columns)
+    return Table(name, NBGRADER, Column("id", String(32), primary_key=True, default=lambda: token_hex(16)), *columns)
 
 
 def _key(name):
