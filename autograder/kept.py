@@ -1,6 +1,6 @@
-"""Exercises worked out, kept on this machine between runs: to work one out takes long, to read it back a millisecond.
+"""Exercises and rubrics worked out, kept on this machine between runs: to work one out takes long, to read it back a millisecond.
 
-What is kept is told apart by a hash of the file it was read from and of all code and tables it was worked out by. Like
+What is kept is told apart by a hash of the files it was read from and of all code and tables it was worked out by. Like
 Python's own compiled files it is only ever read from a folder that is the user's own.
 """
 
@@ -20,18 +20,21 @@ from platformdirs import user_cache_path
 
 PROJECT = Path(__file__).resolve().parent.parent
 SOURCES = ("autograder/**/*.py", "autograder/**/*.yaml", "formulary/**/*.py", "formulary/**/*.toml")
-LIBRARIES = ("sympy", "mpmath", "pydantic", "PyYAML")
+LIBRARIES = ("sympy", "mpmath", "pydantic", "PyYAML", "pyahocorasick")
 LOADED = time.time()
 STATES = 3  # of the code, beside the present one, for those who go back and forth between versions
 
 
-def read(path, work_out):
-    """`work_out(path)`, or what it gave the last time, for the same file under the same code. Raises only what `work_out` does."""
+def read(path, work_out, *more):
+    """`work_out(path)`, or what it gave the last time, for the same file under the same code. Raises only what `work_out` does.
+
+    `more`: the other files that it reads.
+    """
     try:
-        source = path.read_bytes()
+        source = _hash(path, *more)
     except OSError:
         return work_out(path)  # which says what is wrong
-    kept = folder() / f"{path.stem}-{hashlib.sha256(source).hexdigest()[:32]}.pickle"
+    kept = folder() / f"{path.stem}-{source[:32]}.pickle"
     if not kept.is_absolute():  # nobody's own folder, but one in whichever folder this runs
         return work_out(path)
     with contextlib.suppress(Exception):  # missing, cut short, not ours: then it is worked out anew
@@ -39,7 +42,7 @@ def read(path, work_out):
             return pickle.loads(kept.read_bytes())
     found = work_out(path)
     with contextlib.suppress(OSError):  # nowhere to keep it: the next run takes as long as this one
-        if path.read_bytes() == source and _is_code_as_loaded():
+        if _hash(path, *more) == source and _is_code_as_loaded():
             _keep(kept, pickle.dumps(found))
     return found
 
@@ -52,10 +55,15 @@ def folder():
 @cache
 def code():
     """A hash of the code and the tables that exercises are worked out by."""
-    found = hashlib.sha256(" ".join([sys.version, *map(version, LIBRARIES)]).encode())
-    for path in _sources():
+    return hashlib.sha256(" ".join([sys.version, *map(version, LIBRARIES), _hash(*_sources())]).encode()).hexdigest()[:16]
+
+
+def _hash(*paths):
+    """A hash of what files hold, one after another."""
+    found = hashlib.sha256()
+    for path in paths:
         found.update(hashlib.sha256(path.read_bytes()).digest())
-    return found.hexdigest()[:16]
+    return found.hexdigest()
 
 
 def _sources():

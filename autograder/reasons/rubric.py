@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
+from autograder import kept
 from autograder.reasons.language import table
 from autograder.reasons.terms import Terms, VocabularyError, alternatives, listed
 from autograder.reasons.vocabulary import Vocabulary
@@ -128,6 +129,13 @@ class Rubric:
     def points(self):
         return sum(line.points for line in self.lines)
 
+    def worked_out(self):
+        """The rubric, once all is worked out by which its terms are quickly looked for."""
+        for terms in (self.field_words, *(vars(self.wrong_conclusion).values() if self.wrong_conclusion else ())):
+            terms.search("")
+        self.vocabulary.mentions("")
+        return self
+
     def of_line(self, name):
         """The Rubric of one line of the exercise. Raises RubricError if there is none of that name."""
         lines = tuple(line for line in self.lines if line.id == f"{self.exercise}.{name}")
@@ -147,16 +155,21 @@ def _load(exercise, folder):
     if not re.fullmatch(r"[\w-]+", exercise) or not path.is_file():
         known = sorted(p.stem for p in folder.glob("*.yaml") if p.name != VOCABULARY_FILE)
         raise RubricError(f"no reason rubric {exercise!r} in {folder}; there are {', '.join(known)}")
+    return kept.read(path, _read, folder / VOCABULARY_FILE)
+
+
+def _read(path):
+    """The Rubric in a file."""
     data = table(path)
     try:
-        vocabulary = shared_vocabulary(folder).extended(data.get("words") or {})
+        vocabulary = shared_vocabulary(path.parent).extended(data.get("words") or {})
         lines = tuple(_line(line, vocabulary) for line in data["lines"])
         wrong = _conclusion(data.get("wrong_conclusion"))
     except (KeyError, TypeError, VocabularyError, RubricError) as why:
         raise RubricError(f"{path.name}: {why}") from why
     statements, measured = data.get("statements") or {}, data.get("measured", False)
     named = _only_named(vocabulary, lines)
-    return Rubric(exercise, statements, lines, named, vocabulary.known_words, vocabulary.things, wrong, measured)
+    return Rubric(path.stem, statements, lines, named, vocabulary.known_words, vocabulary.things, wrong, measured).worked_out()
 
 
 def _conclusion(data):

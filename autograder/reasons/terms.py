@@ -44,9 +44,6 @@ class Terms:
 
     terms: tuple = ()
 
-    def __getstate__(self):
-        return {"terms": self.terms}  # what is compiled stays behind
-
     def finditer(self, text, start=0, end=None):
         """The matches from `start` to `end`, one after another."""
         return occurrences(self.possible(text[start:end]), text[:end], start)

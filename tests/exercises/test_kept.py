@@ -141,3 +141,12 @@ def test_few_states_of_the_code_are_kept(place, source):
     kept.read(source, work_out)
     assert len(list(place.parent.glob("exercises-????????????????"))) == kept.STATES + 1
     assert all(other.is_dir() for other in others)
+
+
+def test_another_file_that_it_is_worked_out_from_counts_as_well(place, source):
+    other = source.with_name("other.yaml")
+    other.write_text("as it was")
+    kept.read(source, work_out, other)
+    assert kept.read(source, lambda path: pytest.fail("it was kept"), other) == "one worked out"
+    other.write_text("changed")
+    assert kept.read(source, lambda path: "anew", other) == "anew"
