@@ -4,7 +4,7 @@ import ast
 import re
 import warnings
 
-from formulary.arithmetic import NotArithmetic, compute
+from formulary.arithmetic import BITS, NotArithmetic, compute
 
 from . import limits
 from .answer import Unread
@@ -27,9 +27,9 @@ def read_cell(source, names, known=None):
         return _salvage(source, names)
     found = {}
     for statement in tree.body:
-        if not (_unquoted(statement, formulas, source, known, found) or _assign(statement, known, found)):
+        if not (_unquoted(statement, formulas, known, found) or _assign(statement, known, found)):
             return None
-    return {name: found[name] for name in names if name in found}
+    return {name: _text_of(found[name], source) for name in names if name in found}
 
 
 def _parse(source):
@@ -41,16 +41,21 @@ def _parse(source):
         return None
 
 
-def _unquoted(statement, formulas, source, known, found):
-    """Whether a statement gives a formula without quotes, in letters that mean nothing to Python; it is entered into `found` as text."""
+def _unquoted(statement, formulas, known, found):
+    """Whether a statement gives a formula without quotes, in letters that mean nothing to Python; its tree is entered into `found`."""
     target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
     if not isinstance(target, ast.Name) or target.id not in formulas or not all(isinstance(node, FORMULA) for node in ast.walk(statement)):
         return False
     letters = {node.id for node in ast.walk(statement.value) if isinstance(node, ast.Name)}
     if not letters or all(isinstance(known.get(letter), str) for letter in letters):
         return False
-    found[target.id] = ast.get_source_segment(source, statement.value)
+    found[target.id] = statement.value
     return True
+
+
+def _text_of(answer, source):
+    """An answer, as text where it is a tree: told last, since to find it takes as long as the cell is."""
+    return ast.get_source_segment(source, answer) if isinstance(answer, ast.AST) else answer
 
 
 # what a formula without quotes is made of; anything else is code
@@ -83,7 +88,12 @@ def _literal(node, known):
 
 
 def _is_plain(node):
-    return isinstance(node, ast.Constant) and isinstance(node.value, str | bool | int | float | None)
+    return isinstance(node, ast.Constant) and (isinstance(node.value, str | float | None) or _is_short(node.value))
+
+
+def _is_short(value):
+    """Whether a value is a whole number, True or False that can be written down."""
+    return isinstance(value, int) and value.bit_length() <= BITS
 
 
 def _writable(value):

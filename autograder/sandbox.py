@@ -6,11 +6,12 @@ person marks it.
 
 import contextlib
 import re
+import time
 
 from formulary.arithmetic import BITS
 
 from . import limits
-from .answer import Unread
+from .answer import Unread, quote
 from .cells import read_cell
 from .exercise import Text
 from .jail import JailFault, Limits, Unreadable, floor, run_jailed
@@ -78,13 +79,18 @@ def _run(cells):
 
 
 def _one_by_one(cells, wanted):
-    """Results of running only as far as each cell, up to the one that ends the run: an early end costs no earlier answer."""
-    results = {}
+    """Results of running only as far as each cell, up to the one that ends the run: an early end costs no earlier answer.
+
+    No run is begun when together they have taken as long as one may.
+    """
+    results, deadline = {}, time.monotonic() + limits.SECONDS
     for index in wanted:
         result = _jailed(cells[: index + 1])
         if _kept(index) not in result.answers:
             break
         results[index] = result
+        if time.monotonic() > deadline:
+            break
     return results
 
 
@@ -124,14 +130,14 @@ def _outcome(result, index, names):
 
 def _missing(result):
     error = result.error.partition(": ")[2] or result.error  # without the number of the cell, which counts ours too
-    return Unread((NO_NAME if error.startswith("NameError") else FAILED).format(error=error[:200])) if error else None
+    return Unread((NO_NAME if error.startswith("NameError") else FAILED).format(error=quote(error, 200))) if error else None
 
 
 def _answer(value):
     if _is_answer(value):
         return value[: limits.TEXT] if isinstance(value, str) else value
     kind = value.kind if isinstance(value, Unreadable) else type(value).__name__
-    return Unread(NO_DATA.map(lambda words: words.format(type=kind[:40])))
+    return Unread(NO_DATA.map(lambda words: words.format(type=quote(kind, 40))))
 
 
 def _is_answer(value):

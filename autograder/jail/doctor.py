@@ -65,7 +65,7 @@ def _on_top():
         (
             layers["namespaces"],
             "namespaces: no other file, process or network in sight",
-            "" if layers["namespaces"] else "not allowed here",
+            "" if layers["namespaces"] else "not allowed here: a run can't remove or rename its files, so that its disk can be counted",
         ),
     ]
 

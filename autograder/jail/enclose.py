@@ -56,7 +56,8 @@ def enclose(cage, ceilings, folder, user, keeper):
     os.chdir(folder)
     _furnish(folder)
     limits.apply(ceilings, cage.base_memory, cage.base_threads)
-    landlock.restrict(cage.readable, [folder])
+    # a file that has lost its name still takes up disk, and where the kernel doesn't bound that, we could not see it
+    landlock.restrict(cage.readable, [folder], removing=cage.namespaces)
     seccomp.restrict()
 
 

@@ -27,14 +27,18 @@ def abi():
         return 0
 
 
-def restrict(readable, writable):
-    """Refuse every file but those in and under `readable` and `writable`, for this process, for good."""
+def restrict(readable, writable, removing=True):
+    """Refuse every file but those in and under `readable` and `writable`, for this process, for good.
+
+    Without `removing` no file in `writable` can be removed, renamed or replaced.
+    """
+    work = _WORK if removing else _WORK & ~_REMOVE_FILE
     handled = (1 << _FILE_RIGHTS[min(abi(), 5)]) - 1
     ruleset = _ruleset(handled)
     for path in readable:
         _allow(ruleset, path, _READ & handled)
     for path in writable:
-        _allow(ruleset, path, _WORK & handled)
+        _allow(ruleset, path, work & handled)
     kernel.prctl("no new privileges", kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.syscall("landlock: restrict", kernel.LANDLOCK_RESTRICT, ruleset, 0)
     os.close(ruleset)

@@ -10,6 +10,7 @@ import sys
 import unicodedata
 
 MAX_DEPTH, MAX_ITEMS, MAX_TEXT, MAX_BITS = 12, 50_000, 200_000, 256  # an int of 256 bits still fits a float
+KEY_BITS = 60  # of a whole number in a key: larger ones can be chosen to have all the same hash
 _NOT_FINITE = ("nan", "inf", "-inf")
 _ARRAY_TYPES = ("bool", "int32", "int64", "float32", "float64")
 _LISTS = {list: "list", tuple: "tuple", set: "set", frozenset: "set"}
@@ -80,7 +81,7 @@ def _while_affordable(items, budget):
 
 
 def _pack_dict(value, budget, depth):
-    if any(type(key) not in (str, int, bool, float) for key in value):
+    if not all(map(_is_key, value)):
         return ["unreadable", "dict with keys that are not plain"]
     pairs = _while_affordable(value.items(), budget)
     return ["dict", [[_pack(key, budget, depth - 1), _pack(item, budget, depth - 1)] for key, item in pairs]]
@@ -116,6 +117,10 @@ def _pack_sympy(value, budget, depth):
 
 def _kind(value):
     return "".join(letter for letter in type(value).__name__ if letter.isalnum() or letter == "_")[:80]
+
+
+def _is_key(value):
+    return type(value) in (str, bool, float) or (type(value) is int and value.bit_length() <= KEY_BITS)
 
 
 def _is_text(value):
@@ -187,7 +192,7 @@ class _Unpacker:
         (pairs,) = self._parts(rest, list)
         self._require(all(type(pair) is list and len(pair) == 2 for pair in pairs), "a dict of no pairs")
         keys = [self.value(key, depth) for key, _ in pairs]
-        self._require(all(type(key) in (str, int, bool, float) for key in keys), "a dict key that is not plain")
+        self._require(all(map(_is_key, keys)), "a dict key that is not plain")
         return dict(zip(keys, [self.value(item, depth) for _, item in pairs], strict=True))
 
     def _not_finite(self, rest, depth):

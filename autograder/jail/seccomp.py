@@ -29,7 +29,8 @@ ALLOWED = {
     "membarrier": (324, 283),
     # files: Landlock says which. chmod, chown, utime, setxattr, link, symlink, mknod and truncate by path are missing:
     # Landlock doesn't see the first four at all and truncate only from Linux 6.2. inotify would tell names in folders
-    # that can't be listed. sync would stall the whole machine's disk.
+    # that can't be listed. sync would stall the whole machine's disk. fallocate takes up disk beyond RLIMIT_FSIZE, and
+    # flock locks files that may only be read, which the run of another learner could notice.
     "read": (0, 63),
     "write": (1, 64),
     "readv": (19, 65),
@@ -62,13 +63,10 @@ ALLOWED = {
     "unlinkat": (263, 35),
     "rename": (82, None),
     "renameat": (264, 38),
-    "renameat2": (316, 276),
     "ftruncate": (77, 46),
-    "fallocate": (285, 47),
     "fsync": (74, 82),
     "fdatasync": (75, 83),
     "fadvise64": (221, 223),
-    "flock": (73, 32),
     "dup": (32, 23),
     "dup2": (33, None),
     "dup3": (292, 24),
@@ -102,8 +100,8 @@ ALLOWED = {
     "getitimer": (36, 102),
     "setitimer": (38, 103),
     "alarm": (37, None),
-    # what it is; none of these changes anything. setrlimit, setpriority and the sched_set* family are missing: they
-    # reach other processes of the same user, the grader among them
+    # what it is; none of these changes anything, or tells of another process. setrlimit, setpriority and the sched_set*
+    # family are missing: they reach other processes of the same user, the grader among them
     "getpid": (39, 172),
     "gettid": (186, 178),
     "getppid": (110, 173),
@@ -113,20 +111,14 @@ ALLOWED = {
     "getegid": (108, 177),
     "getgroups": (115, 158),
     "getpgrp": (111, None),
-    "getpgid": (121, 155),
-    "getsid": (124, 156),
     "getresuid": (118, 148),
     "getresgid": (120, 150),
     "uname": (63, 160),
     "sysinfo": (99, 179),
     "getrlimit": (97, 163),
     "getrusage": (98, 165),
-    "sched_getaffinity": (204, 123),
     "sched_yield": (24, 124),
     "getcpu": (309, 168),
-    "getpriority": (140, 141),
-    "sched_getparam": (143, 121),
-    "sched_getscheduler": (145, 120),
     "sched_get_priority_max": (146, 125),
     "sched_get_priority_min": (147, 126),
     "capget": (125, 90),
@@ -159,7 +151,11 @@ ABSENT = {"clone3": (435, 435), "openat2": (437, 437)}
 
 _ALL = 0xFFFFFFFF
 _TRUNCATE_ONLY, _ACCESS = 0x200, 0x200 | 0b11  # O_TRUNC with O_RDONLY, out of O_TRUNC and the access mode
-_NEW_THREAD, _NEW_NAMESPACES = 0x10000, 0x7E020000
+_NAMELESS = 0x400000  # what O_TMPFILE adds to O_DIRECTORY
+_WHITEOUT = 4
+_NEW_THREAD, _NEW_NAMESPACES = 0x10000 | 0x400, 0x7E020000  # CLONE_THREAD and CLONE_FILES
+_OF_A_PROCESS = {"getpgid": (121, 155), "getsid": (124, 156), "sched_getaffinity": (204, 123)}
+_OF_A_PROCESS |= {"sched_getparam": (143, 121), "sched_getscheduler": (145, 120)}
 _SAFE_FCNTL = (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1032)  # dup, flags, locks, pipe size
 _SAFE_IOCTL = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # is it a terminal, its size, bytes waiting, close on exec
 _SAFE_PRCTL = (2, 3, 15, 16, 21, 23, 39, 0x53564D41)  # questions about itself, and names for threads and memory
@@ -178,8 +174,10 @@ def guarded():
         # a signal to oneself (raise, abort, a thread) and to nobody else; not 0 or -1, which mean groups
         "kill": ((62, 129), one_of(0, [me]), False),
         "tgkill": ((234, 131), one_of(0, [me]), False),
-        # threads, never a process: what can't multiply can't outlive the run
+        # threads, never a process: what can't multiply can't outlive the run; with one table of handles for all, which is bounded
         "clone": ((56, 220), [[(0, 0, _NEW_THREAD | _NEW_NAMESPACES, _NEW_THREAD)]], False),
+        # a question about another process would tell whether it is there
+        **{name: (numbers, one_of(0, [0, me]), False) for name, numbers in _OF_A_PROCESS.items()},
         # limits may be asked of oneself, not set, and not asked of or set for another process
         "prlimit64": ((302, 261), [[(0, 0, _ALL, pid), *null(2)] for pid in (0, me)], False),
         # F_SETOWN and F_SETSIG make the kernel send a signal of one's choice to another process
@@ -191,9 +189,12 @@ def guarded():
         # a connected pair with both ends in here (asyncio wants one); a datagram pair could write to any address
         "socketpair": ((53, 199), [[(0, 0, _ALL, _UNIX), (1, 0, 0xFF, _STREAM)]], False),
         "sendto": ((44, 206), [null(4)], False),  # no address, so only along such a pair
-        # before Linux 6.2 Landlock can't stop open(O_RDONLY | O_TRUNC), which empties a file that may only be read
-        "open": ((2, None), [[(1, 0, _ACCESS, _TRUNCATE_ONLY)]], True),
-        "openat": ((257, 56), [[(2, 0, _ACCESS, _TRUNCATE_ONLY)]], True),
+        # before Linux 6.2 Landlock can't stop open(O_RDONLY | O_TRUNC), which empties a file that may only be read; and a
+        # file without a name takes up disk that nobody sees who looks at the folder
+        "open": ((2, None), [[(1, 0, _ACCESS, _TRUNCATE_ONLY)], [(1, 0, _NAMELESS, _NAMELESS)]], True),
+        "openat": ((257, 56), [[(2, 0, _ACCESS, _TRUNCATE_ONLY)], [(2, 0, _NAMELESS, _NAMELESS)]], True),
+        # with RENAME_WHITEOUT a device is left where the file was
+        "renameat2": ((316, 276), [[(4, 0, _WHITEOUT, 0)]], False),
     }
 
 

@@ -1,6 +1,7 @@
 """Looking at and removing a folder whose contents a hostile program chose: deep, wide, unreadable, or all three."""
 
 import contextlib
+import itertools
 import os
 import stat
 
@@ -27,24 +28,24 @@ def remove(folder):
     """Remove `folder` and what it holds, following no link.
 
     A tree may be deeper than a path can be long, so it is flattened: what a folder holds moves up, then the folder goes.
+    Its new name is one that nobody can have given before.
     """
-    before, moved = None, 0
+    before, fresh = None, os.urandom(8).hex()
+    places = (os.path.join(folder, f"{fresh}-{number}") for number in itertools.count())
     while (folders := _unlink_files(folder)) and folders != before:
         before = folders
         for path in folders:
-            moved = _empty_into(folder, path, moved)
+            _empty_into(places, path)
     with contextlib.suppress(OSError):
         os.rmdir(folder)
 
 
-def _empty_into(folder, path, moved):
+def _empty_into(places, path):
     with contextlib.suppress(OSError):
         os.chmod(path, 0o700)
         for inner, _ in _entries(path):
-            moved += 1
-            os.rename(inner, os.path.join(folder, f"swept-{moved}"))
+            os.rename(inner, next(places))
         os.rmdir(path)
-    return moved
 
 
 def _unlink_files(folder):
@@ -61,6 +62,12 @@ def _unlink_files(folder):
 
 
 def _entries(folder):
-    """(path, status) of everything directly in `folder`."""
+    """(path, status) of everything directly in `folder` that is not gone again."""
     with os.scandir(folder) as found:
-        return [(entry.path, entry.stat(follow_symlinks=False)) for entry in found]
+        return [(entry.path, status) for entry in found if (status := _status(entry))]
+
+
+def _status(entry):
+    with contextlib.suppress(FileNotFoundError):
+        return entry.stat(follow_symlinks=False)
+    return None

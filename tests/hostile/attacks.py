@@ -30,7 +30,7 @@ class Attack:
     verdicts: str = "error"  # those it may end in, space separated
     says: str = REFUSED
     real: bool = False
-    seconds: float = 4.0
+    seconds: float = 20.0  # by the clock, which a busy machine makes long; attacks that wait say less
 
     @property
     def preload(self):

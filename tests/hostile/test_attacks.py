@@ -15,6 +15,7 @@ from tests.hostile.attacks import CATEGORIES, HONEST, IN_PROCESS, PRELUDE, TESTS
 from tests.hostile.world import World
 
 MIB = 1024**2
+FOREVER = 55.0  # s; what nobody stops sleeps longer than this, or never ends
 LADDERS = {"every layer": (), "the floor alone": ("namespaces", "users")}
 ATTACKS = [pytest.param(attack, id=f"{category}: {attack.name}") for category, attacks in CATEGORIES.items() for attack in attacks]
 REAL = [case for case in ATTACKS if case.values[0].real]
@@ -47,7 +48,7 @@ def test_attack(attack, world, without):
     assert result.verdict in attack.verdicts.split(), result
     assert re.search(attack.says, f"{result.error} {result}"), result
     assert world.harm(result) == []
-    assert result.seconds < attack.seconds + 10
+    assert result.seconds < FOREVER
     assert neighbour.result().answers == {"answer": 42}
     assert _left_running(zygote(**how)) == []
     assert _left_behind(zygote(**how)) == []
@@ -75,7 +76,7 @@ def test_no_trick_earns_a_point(cell, without):
 
 
 def test_honest_work_earns_every_point(without):
-    result = run_examined([HONEST], [TESTS], ["points"], calls=["twice"], limits=_limits(5), without=without)
+    result = run_examined([HONEST], [TESTS], ["points"], calls=["twice"], limits=_limits(30), without=without)
     assert (result.verdict, result.answers) == ("ok", {"points": 5})
 
 

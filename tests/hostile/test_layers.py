@@ -1,5 +1,6 @@
 """Each layer by itself, also for processors and systems this machine is not."""
 
+import contextlib
 import os
 import struct
 
@@ -32,6 +33,7 @@ CALLS = {
     "a call of the future": ((1000, 1000), (), NOT_PERMITTED),
     "clone3": ((435, 435), (), NO_SUCH_CALL),
     "a thread": ((56, 220), (0x3D0F00,), ALLOW),
+    "a thread with handles of its own": ((56, 220), (0x3D0B00,), NOT_PERMITTED),
     "a thread in a new namespace": ((56, 220), (0x3F0F00,), NOT_PERMITTED),
     "a process": ((56, 220), (0x01200011,), NOT_PERMITTED),
     "signal oneself": ((62, 129), (os.getpid(), 6), ALLOW),
@@ -48,6 +50,11 @@ CALLS = {
     "open to read": ((257, 56), (0, 0, os.O_RDONLY), ALLOW),
     "open to write anew": ((257, 56), (0, 0, os.O_WRONLY | os.O_TRUNC | os.O_CREAT), ALLOW),
     "empty while reading": ((257, 56), (0, 0, os.O_RDONLY | os.O_TRUNC), NOT_PERMITTED),
+    "a file without a name": ((257, 56), (0, 0, os.O_RDWR | 0o20000000), NOT_PERMITTED),
+    "exchange two files": ((316, 276), (0, 0, 0, 0, 2), ALLOW),
+    "leave a device behind": ((316, 276), (0, 0, 0, 0, 4), NOT_PERMITTED),
+    "its own processors": ((204, 123), (0,), ALLOW),
+    "the parent's processors": ((204, 123), (os.getppid(),), NOT_PERMITTED),
     "F_SETOWN": ((72, 25), (3, 8, 1), NOT_PERMITTED),
     "TIOCSTI": ((16, 29), (0, 0x5412), NOT_PERMITTED),
     "PR_SET_PDEATHSIG": ((157, 167), (1, 0), NOT_PERMITTED),
@@ -150,3 +157,12 @@ def test_sweeping_a_tree_deeper_than_a_path_can_be_long(tmp_path):
     assert not sweep.fits(top, max_bytes=10**9, max_entries=10**6)
     sweep.remove(top)
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_what_vanishes_while_it_is_looked_at_hides_nothing_else(tmp_path, monkeypatch):
+    (tmp_path / "large").write_bytes(bytes(1 << 20))
+    (tmp_path / "gone").touch()
+    entries = [*os.scandir(tmp_path)]
+    (tmp_path / "gone").unlink()
+    monkeypatch.setattr(os, "scandir", lambda _: contextlib.nullcontext(entries))
+    assert not sweep.fits(tmp_path, max_bytes=1 << 19, max_entries=10)

@@ -3,6 +3,7 @@
 import json
 import math
 import struct
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -17,12 +18,13 @@ json_like = st.recursive(
     lambda inner: st.lists(inner, max_size=6) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
     max_leaves=30,
 )
+_LARGEST_KEY = 2**plain.KEY_BITS - 1
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**255), 2**255) | st.floats() | st.text(),
     lambda inner: (
         st.lists(inner, max_size=5)
         | st.lists(inner, max_size=5).map(tuple)
-        | st.dictionaries(st.text(max_size=5) | st.integers(), inner, max_size=4)
+        | st.dictionaries(st.text(max_size=5) | st.integers(-_LARGEST_KEY, _LARGEST_KEY), inner, max_size=4)
     ),
     max_leaves=20,
 )
@@ -104,11 +106,19 @@ def test_whatever_is_packed_can_be_read(value):
 
 @pytest.mark.parametrize(
     "value",
-    [[0] * 10**6, "x" * 10**7, [["x" * 1000] * 1000] * 10, {n: n for n in range(10**5)}, 10**100, {(1, 2): 3}, object(), b"", range(3)],
+    [[0] * 10**6, "x" * 10**7, [["x" * 1000] * 1000] * 10, {n: n for n in range(10**5)}, 10**100, {(1, 2): 3}, {2**61 - 1: 0}, object(), b"", range(3)],
     ids=lambda value: type(value).__name__,
 )
 def test_what_is_not_plain_or_too_large_crosses_as_a_word(value):
     assert type(plain.unpack(_through_json(value))) is Unreadable
+
+
+def test_no_table_is_made_of_keys_that_have_all_the_same_hash():
+    same = sys.hash_info.modulus
+    pairs = [[same * n, None] for n in range(1, 20_000)]
+    assert len({hash(key) for key, _ in pairs}) == 1
+    with pytest.raises(plain.Garbled, match="key"):
+        plain.unpack(["dict", pairs])
 
 
 def test_arrays_cross_with_their_type_and_shape():
