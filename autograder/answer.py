@@ -170,8 +170,11 @@ def reason(value):
 
 def quote(text, most):
     """A learner's words as they can be repeated in a page: on one line, cut, and without marks that HTML or markdown would act on."""
-    text = plain(text[: 4 * most]).translate(str.maketrans("<>[]`", "‹›［］'"))
+    text = plain(text[: 4 * most]).translate(HARMLESS)
     return text[:most] + ("…" if len(text) > most else "")
+
+
+HARMLESS = str.maketrans("<>[]`", "‹›［］'")
 
 
 def _short(value):

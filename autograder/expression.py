@@ -108,7 +108,7 @@ def characters(text):
 
 def visible(text):
     """`text` without marks that have no width, and with a blank for each control character."""
-    return "".join(VISIBLE.get(unicodedata.category(c), c) for c in text)
+    return text if text.isprintable() else "".join(VISIBLE.get(unicodedata.category(c), c) for c in text)
 
 
 VISIBLE = {"Cf": "", "Cc": " ", "Cn": " ", "Co": " ", "Cs": " "}

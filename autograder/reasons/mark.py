@@ -50,17 +50,16 @@ class ReasonMark:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was read from an answer, for each claim that is met the finding and its rubric line, and the clauses that conclude wrongly."""
+    """What was read from an answer, for each claim that is met the finding, and the clauses that conclude wrongly."""
 
     reading: object
     rubric: object
     hits: dict
-    lines: dict
     turned: tuple = ()
 
     @property
     def matches(self):
-        met = [_match(self.lines[name], hit, self.reading) for name, hit in self.hits.items()]
+        met = [_match(self.rubric.line_of[name], hit, self.reading) for name, hit in self.hits.items()]
         return (*met, *(self._conclusion(place) for place in self.turned))
 
     @cached_property
@@ -84,10 +83,9 @@ def mark_reason(text, rubric, points=None):
 def examine(text, rubric):
     """The Findings of all claims of `rubric` in `text`; they depend on no setting."""
     reading = read(mend(normalise(text), rubric.known_words), rubric.vocabulary, words("clause_breaks"))
-    lines = {claim.id: line.id for line in rubric.lines for claim in line.claims}
     found = [find(claim, reading) for line in rubric.lines for claim in line.claims]
     hits = {hit.claim.id: hit for hit in found if hit}
-    return Findings(reading, rubric, hits, lines, tuple(_turned(reading, rubric.wrong_conclusion)))
+    return Findings(reading, rubric, hits, tuple(_turned(reading, rubric.wrong_conclusion)))
 
 
 def rate(kind, findings, chosen, points):

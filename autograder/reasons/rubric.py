@@ -138,10 +138,18 @@ class Rubric:
 
     def of_line(self, name):
         """The Rubric of one line of the exercise. Raises RubricError if there is none of that name."""
-        lines = tuple(line for line in self.lines if line.id == f"{self.exercise}.{name}")
-        if not lines:
-            raise RubricError(f"{self.exercise} has no line {name!r}; there is {', '.join(line.id for line in self.lines)}")
-        return replace(self, lines=lines)
+        if f"{self.exercise}.{name}" not in self._by_line:
+            raise RubricError(f"{self.exercise} has no line {name!r}; there is {', '.join(self._by_line)}")
+        return self._by_line[f"{self.exercise}.{name}"]
+
+    @cached_property
+    def _by_line(self):
+        return {line.id: replace(self, lines=(line,)) for line in self.lines}
+
+    @cached_property
+    def line_of(self):
+        """The id of its line, by id of a claim."""
+        return {claim.id: line.id for line in self.lines for claim in line.claims}
 
 
 def load_rubric(exercise, folder=RUBRIC_FOLDER):
