@@ -31,6 +31,7 @@ REPAIRS = {
     "found": ("{names}: the cell had lost its label and was known by its place", "{names}：单元格丢失了标签，已按位置认出"),
     "missing": ("{count} cells that hold no answers were missing and were put back", "缺少 {count} 个不含答案的单元格，已补回"),
     "order": ("the cells were in another order, which does not matter", "单元格顺序有变，对评分没有影响"),
+    "time": ("timestamp.txt holds no time, so nothing says when this was handed in", "timestamp.txt 中没有可读的时间，提交时间不明"),
 }
 LOST = {
     "gone": ("its answer cell is not in the notebook any more", "笔记本里已没有这道题的答案单元格"),
@@ -42,7 +43,7 @@ UNREADABLE = {
     "denied": ("{name} can't be opened: {error}", "{name} 无法打开：{error}"),
     "large": ("the file has {mib} MiB; at most {most} are read", "文件有 {mib} MiB，最多读取 {most}"),
     "no_notebook": ("the file is no notebook, and no cell could be found in it", "文件不是笔记本，找不到任何单元格"),
-    "none": ("no notebook was handed in", "没有提交笔记本"),
+    "none": ("no notebook {wanted} was handed in", "没有提交笔记本 {wanted}"),
     "several": ("none of the notebooks handed in is called {wanted}: {names}", "提交的笔记本中没有名为 {wanted} 的：{names}"),
 }
 
@@ -91,20 +92,26 @@ class Settled:
 # --- the file --------------------------------------------------------------------------------------------------------
 
 
-def find(folder, name):
-    """(path, repairs) of the notebook `name` in a student's folder. Raises Unreadable."""
+def find(folder, name, papers=()):
+    """(path, repairs) of the notebook `name` in a student's folder, which none of the other `papers` is. Raises Unreadable."""
     wanted = folder / f"{name}.ipynb"
     if os.path.lexists(wanted):
         return wanted, ()
     try:
-        there = sorted(path for path in folder.iterdir() if ".ipynb" in path.name.lower() and not path.name.startswith("."))
+        there = sorted(path for path in folder.iterdir() if _may_be(path.name.lower(), name, papers))
     except OSError as error:
         raise Unreadable("denied", name=_name(folder), error=error.strerror) from None
     if len(there) > 1:
         raise Unreadable("several", wanted=wanted.name, names=", ".join(_name(path) for path in there[:5]))
     if not there:
-        raise Unreadable("none")
+        raise Unreadable("none", wanted=wanted.name)
     return there[0], (said(REPAIRS, "renamed", name=_name(there[0]), wanted=wanted.name),)
+
+
+def _may_be(file, name, papers):
+    """Whether a file of that name may be the notebook `name`: if it is called after any of the `papers`, then after this one."""
+    called = max((paper for paper in papers if paper.lower() in file), key=len, default=name)
+    return called == name and ".ipynb" in file and not file.startswith(".")
 
 
 def _name(path):
@@ -135,8 +142,8 @@ def load(path):
 def beside(folder):
     """(path, bytes) of the files handed in beside notebooks, as many as we take; links and what is no file are left out."""
     left = limits.BESIDE
-    for path in itertools.islice(_files(folder), limits.BESIDE_FILES):
-        if path.stat().st_size <= left:
+    for path, status in itertools.islice(_files(folder), limits.BESIDE_FILES):
+        if status.st_size <= left:
             with contextlib.suppress(Unreadable):
                 data = load(path)
                 left -= len(data)
@@ -145,22 +152,22 @@ def beside(folder):
 
 def listed(folder):
     """Name, size and time of each of these files, which change when any of them does."""
-    found = ((path.relative_to(folder), path.lstat()) for path in itertools.islice(_files(folder), limits.BESIDE_FILES))
-    return [[str(name), status.st_size, status.st_mtime_ns] for name, status in found]
+    found = itertools.islice(_files(folder), limits.BESIDE_FILES)
+    return [[str(path.relative_to(folder)), status.st_size, status.st_mtime_ns] for path, status in found]
 
 
 def _files(folder):
-    """The files in a folder and in the folders of it, in order, but for notebooks, time stamps, hidden ones and links."""
+    """(path, status) of the files in a folder and in the folders of it, in order, but for notebooks, time stamps, hidden ones and links."""
     deepest = len(folder.parts) + limits.BESIDE_DEPTH
     for top, folders, names in os.walk(folder):
         folders[:] = sorted(filter(_is_extra, folders)) if len(Path(top).parts) < deepest else []
-        yield from filter(_is_file, (Path(top, name) for name in sorted(filter(_is_extra, names))))
+        found = ((path, _status(path)) for path in (Path(top, name) for name in sorted(filter(_is_extra, names))))
+        yield from ((path, status) for path, status in found if status and stat.S_ISREG(status.st_mode))
 
 
-def _is_file(path):
-    with contextlib.suppress(OSError):  # in a folder that we may not enter, or longer than a path can be
-        return stat.S_ISREG(path.lstat().st_mode)
-    return False
+def _status(path):
+    with contextlib.suppress(OSError):  # in a folder that we may not enter, longer than a path can be, or gone by now
+        return path.lstat()
 
 
 def _is_extra(name):

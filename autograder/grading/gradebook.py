@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
-from sqlalchemy import bindparam, create_engine, delete, insert, inspect, select, tuple_, update
+from sqlalchemy import bindparam, create_engine, delete, func, insert, inspect, select, tuple_, update
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DatabaseError
 
@@ -36,7 +36,8 @@ from .schema import (
 )
 
 GRADED, WAITS, BROKEN = "graded", "needs a person", "broken"
-KINDS = {GRADE: ("GradeCell", "TaskCell"), COMMENT: ("SolutionCell", "TaskCell")}
+# which cells nbgrader gives a row in each table
+TOLD = {GRADE: lambda cell: cell["max_score"] is not None, COMMENT: lambda cell: cell["type"] in ("SolutionCell", "TaskCell")}
 NO_ROW = dict.fromkeys(("auto_score", "manual_score", "extra_credit", "auto_comment", "manual_comment")) | {"needs_manual_grade": True}
 TOGETHER = 100  # students asked for at once: SQLite before 3.32 takes 999 values in a query
 
@@ -75,7 +76,7 @@ class Book:
             _make_journal(self.engine)
             self.db = self.engine.connect()
             self.assignment = self.db.execute(select(ASSIGNMENT).where(ASSIGNMENT.c.name == assignment)).one_or_none()
-        if self.assignment is None:
+        if self.assignment is None or not self.notebooks:
             self.__exit__()
             raise _never_generated(assignment)
 
@@ -104,8 +105,11 @@ class Book:
     @cached_property
     def cells_of(self):
         """{id: name} of the cells of a paper that have a grade, or a comment, by (GRADE or COMMENT, paper)."""
-        told = lambda id_, kinds: {cell["id"]: cell["name"] for cell in self.cells if cell["notebook_id"] == id_ and cell["type"] in kinds}
-        return {(table, name): told(id_, kinds) for id_, name in self.notebooks.items() for table, kinds in KINDS.items()}
+        found = {(table, name): {} for table in TOLD for name in self.notebooks.values()}
+        for cell in self.cells:
+            for table, has_it in TOLD.items():
+                found[table, self.notebooks[cell["notebook_id"]]] |= {cell["id"]: cell["name"]} if has_it(cell) else {}
+        return found
 
     def papers(self):
         """The Paper of each of the assignment's notebooks, by name."""
@@ -124,24 +128,37 @@ class Book:
         return {student.id: student for student in self._all(select(STUDENT))}
 
     def journal(self):
-        """The journal's rows by (student, paper); what a person has done since is done."""
-        rows = self._journal()
-        waiting = self._waiting()
-        done = {where: {"state": GRADED, "reason": ""} for where, row in rows.items() if row["state"] == WAITS and where not in waiting}
-        return {where: row | done.get(where, {}) for where, row in rows.items()}
+        """The journal's rows by (student, paper) of all that is whole; what a person has done since is done."""
+        rows, whole, done = self._journal(), self._whole(), {"state": GRADED, "reason": ""}
+        waiting = set(self.db.scalars(select(GRADE.c.notebook_id).where(GRADE.c.needs_manual_grade).distinct()))
+        is_done = lambda where, row: row["state"] == WAITS and whole[where] not in waiting
+        return {where: row | (done if is_done(where, row) else {}) for where, row in rows.items() if where in whole}
 
     def _journal(self, *only):
         """The rows as they were written: all of them, or those that are `only`."""
         found = self.db.execute(select(JOURNAL).where(JOURNAL.c.assignment == self.name, *only)).mappings()
         return {(row["student"], row["paper"]): dict(row) for row in found}
 
-    def _waiting(self):
-        """The (student, paper) of which some line needs a person."""
-        query = select(SUBMITTED_ASSIGNMENT.c.student_id, SUBMITTED_NOTEBOOK.c.notebook_id).distinct()
-        query = query.join(SUBMITTED_NOTEBOOK, SUBMITTED_NOTEBOOK.c.assignment_id == SUBMITTED_ASSIGNMENT.c.id)
-        query = query.join(GRADE, GRADE.c.notebook_id == SUBMITTED_NOTEBOOK.c.id)
-        found = self._all(query.where(SUBMITTED_ASSIGNMENT.c.assignment_id == self.assignment.id, GRADE.c.needs_manual_grade))
-        return {(student, self.notebooks[notebook]) for student, notebook in found}
+    def _whole(self):
+        """The ids of the submitted notebooks of which all rows are there, by (student, paper)."""
+        whose, what = SUBMITTED_ASSIGNMENT.c, SUBMITTED_NOTEBOOK.c
+        query = select(whose.student_id, what.notebook_id, what.id).join(STUDENT, STUDENT.c.id == whose.student_id)
+        query = query.join(SUBMITTED_NOTEBOOK, what.assignment_id == whose.id)
+        found = self._all(query.where(whose.assignment_id == self.assignment.id, what.notebook_id.in_(self.notebooks)))
+        places = {(student, self.notebooks[notebook]): id_ for student, notebook, id_ in found}
+        counts = {table: self._counts(table) for table in TOLD}
+        is_whole = lambda paper, id_: all(counts[table].get(id_, 0) >= len(self.cells_of[table, paper]) for table in TOLD)
+        return {where: id_ for where, id_ in places.items() if is_whole(where[1], id_)}
+
+    def _counts(self, table):
+        """How many rows each submitted notebook has in a table."""
+        ours = select(table.c.notebook_id, func.count()).where(table.c.cell_id.in_(self._our_cells))
+        return dict(map(tuple, self._all(ours.group_by(table.c.notebook_id))))
+
+    @property
+    def _our_cells(self):
+        """The ids of the assignment's cells, by which the tables that have rows of cells have an index."""
+        return select(BASE_CELL.c.id).where(BASE_CELL.c.notebook_id.in_(self.notebooks))
 
     # --- writing ---
 
@@ -149,19 +166,21 @@ class Book:
         """Write (Done or None, (student, paper), Handed) triples in one transaction; None is a submission we could not mark.
 
         `penalty(student, score, seconds late)` is the course's own rule. A score that a person gave is kept, and shown to
-        them again, as nbgrader does.
+        them again where what it was given for has changed.
         """
         places = self._places({student: handed.timestamp for _, (student, _), handed in batch})
+        known = self._journal(JOURNAL.c.student.in_([student for _, (student, _), _ in batch]))
+        held = {where: _as_before(done, handed, known.get(where)) for done, where, handed in batch}
         for table, told in ((GRADE, _grade), (COMMENT, _comment)):
             there, home = self._rows(table, places.values()), lambda where, cell: {"notebook_id": places[where], "cell_id": cell}
             wanted = {
-                (key := (places[where], cell)): home(where, cell) | told(done, name, there.get(key, NO_ROW))
+                (key := (places[where], cell)): home(where, cell) | told(done, name, there.get(key), held[where])
                 for done, where, _ in batch
                 for cell, name in self.cells_of[table, where[1]].items()
             }
             self._put(table, there, wanted)
         self._penalise({where: places[where] for _, where, _ in batch}, penalty)
-        self._record(batch)
+        self._record(batch, known)
         self.db.commit()
 
     def _places(self, stamps):
@@ -193,8 +212,7 @@ class Book:
 
     def _rows(self, table, notebooks):
         """The rows of a table for these submitted notebooks, by notebook and cell."""
-        ours = select(BASE_CELL.c.id).where(BASE_CELL.c.notebook_id.in_(self.notebooks))  # by which the table has an index
-        query = select(table).where(table.c.cell_id.in_(ours), table.c.notebook_id.in_(notebooks))
+        query = select(table).where(table.c.cell_id.in_(self._our_cells), table.c.notebook_id.in_(notebooks))
         return {(row["notebook_id"], row["cell_id"]): row for row in self.db.execute(query).mappings()}
 
     def _all(self, query):
@@ -231,10 +249,8 @@ class Book:
         due = self.assignment.duedate + (submitted["extension"] or timedelta())
         return (submitted["timestamp"] - due).total_seconds() if submitted["timestamp"] else 0
 
-    def _record(self, batch):
+    def _record(self, batch, known):
         """Write the journal; a submission that was marked again in part keeps what is not told anew."""
-        again = {student for done, (student, _), _ in batch if done and not done.whole}
-        known = self._journal(JOURNAL.c.student.in_(again)) if again else {}
         these = tuple_(JOURNAL.c.student, JOURNAL.c.paper).in_([where for _, where, _ in batch])
         self.db.execute(delete(JOURNAL).where(JOURNAL.c.assignment == self.name, these))
         self._write(insert(JOURNAL), (self._entry(*item, known.get(item[1])) for item in batch))
@@ -252,6 +268,13 @@ class Book:
         self._write(update(JOURNAL).where(*mine), rows)
         self.db.commit()
 
+    def due(self):
+        """When those who have an extension are to hand in, by student."""
+        columns = SUBMITTED_ASSIGNMENT.c
+        mine = columns.assignment_id == self.assignment.id, columns.extension.is_not(None)
+        rows = self._all(select(columns.student_id, columns.extension).where(*mine)) if self.assignment.duedate else []
+        return {student: self.assignment.duedate + extension for student, extension in rows}
+
     # --- what the pages of feedback show ---
 
     def standing(self, students):
@@ -264,10 +287,10 @@ class Book:
         most = {cell["name"]: cell["max_score"] for cell in self.cells if cell["max_score"] is not None}
         found = self._notebooks(self._submitted(students))
         ids = [row["id"] for row in found.values()]
-        rows = {table: self._rows(table, ids) for table in KINDS}
+        rows = {table: self._rows(table, ids) for table in TOLD}
         for (student, paper), row in found.items():
             held = (
-                {name: rows[table].get((row["id"], cell), NO_ROW) for cell, name in self.cells_of[table, paper].items()} for table in KINDS
+                {name: rows[table].get((row["id"], cell), NO_ROW) for cell, name in self.cells_of[table, paper].items()} for table in TOLD
             )
             yield (student, paper), _standing(*held, row["late_submission_penalty"] or 0, most)
 
@@ -287,6 +310,9 @@ def _in_words():
 ADVICE = {
     "no such": "another version of nbgrader made it; `nbgrader db upgrade` brings it up to date",
     "locked": "another program is writing to it; when that is done, grade again: what is marked is kept",
+    "readonly": "let yourself write to the file and to the folder it lies in, and grade again",
+    "full": "make room, and grade again: what is marked is kept",
+    "malformed": "put a copy of it back, and grade again: what is marked since is marked anew",
 }
 
 
@@ -337,19 +363,28 @@ def _change(old, new):
     return changed and {"key": old["id"]} | changed
 
 
-def _grade(done, name, old):
-    """What to set of a grade."""
+def _as_before(done, handed, old):
+    """The lines that came out as the journal tells, of the same submission by the same keys: what a person said of them still holds."""
+    if not done or not old or (old["source"], old["keys"]) != (handed.source, json.dumps(done.keys)):
+        return set()
+    lines = json.loads(old["lines"])
+    return {name for name, line in done.lines.items() if lines.get(name) == line}
+
+
+def _grade(done, name, old, as_before):
+    """What to set of a grade, whose row may be `old`."""
     if not done:  # our fault: what it had it keeps
         return {"needs_manual_grade": True}
-    entry = done.entries.get(name)
-    waits = entry and (entry.needs_manual_grade or old["manual_score"] is not None)
-    return {"auto_score": entry.auto_score, "needs_manual_grade": waits} if entry else {}
+    if not (entry := done.entries.get(name)):
+        return {}
+    waits = entry.needs_manual_grade or bool(old and old["manual_score"] is not None)
+    return {"auto_score": entry.auto_score, "needs_manual_grade": old["needs_manual_grade"] if old and name in as_before else waits}
 
 
 OURS = "We could not mark this submission; that is our fault, and a person will. · 我们未能评分，这是我们的问题，将由人工评分。"
 
 
-def _comment(done, name, _):
+def _comment(done, name, *_):
     """What to set of a comment."""
     if not done:
         return {"auto_comment": OURS}

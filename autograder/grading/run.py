@@ -1,17 +1,19 @@
 """A class graded: find what has to be marked, have it marked, write gradebook and notebooks in batches, then the pages of feedback."""
 
 import contextlib
+import errno
 import gc
 import json
 import os
 import shutil
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from jupyter_core.paths import jupyter_config_path
 from sqlalchemy.engine import make_url
-from traitlets.config.loader import PyFileConfigLoader
+from traitlets.config.loader import Config, PyFileConfigLoader
 
 from formulary import InputError
 
@@ -29,11 +31,14 @@ BATCH_MOST = 50
 FOLDERS = {f"{kind}_directory": kind for kind in ("source", "submitted", "autograded", "feedback")}
 FOLDERS["directory_structure"] = "{nbgrader_step}/{student_id}/{assignment_id}"
 ANYONE = "\0"  # which no folder's name holds
+CONFIG = "nbgrader_config.py"
+STAMP = 200  # bytes of a timestamp.txt that are read
+NOBODYS_FAULT = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE}  # what the next one would meet too
 
 
 @dataclass(frozen=True)
 class Course:
-    """A course's folder, and what its nbgrader_config.py says."""
+    """A course's folder, and what its nbgrader_config.py says, and the user's own where it does not."""
 
     folder: Path
     config: object
@@ -42,12 +47,13 @@ class Course:
     def load(cls, folder):
         """Raises InputError where there is no course."""
         folder = Path(folder).resolve()
-        if not (folder / "nbgrader_config.py").is_file():
-            raise InputError(f"{folder} holds no nbgrader_config.py; name the course's folder with --course")
-        try:
-            config = PyFileConfigLoader("nbgrader_config.py", path=str(folder)).load_config()
-        except Exception as error:  # it is a program
-            raise InputError(f"{folder / 'nbgrader_config.py'} cannot be run: {type(error).__name__}: {error}") from None
+        if not (folder / CONFIG).is_file():
+            raise InputError(f"{folder} holds no {CONFIG}; name the course's folder with --course")
+        config = Config()
+        for place in reversed(jupyter_config_path()):  # where nbgrader looks too
+            config.merge(_config(Path(place, CONFIG)))
+        config.CourseDirectory.pop("root", None)  # which course it is, we are told
+        config.merge(_config(folder / CONFIG))
         return cls(folder, config)
 
     @cached_property
@@ -91,7 +97,7 @@ class Course:
     def assignment(self, name):
         """The Assignment of that name. Raises InputError if the course has none."""
         if "assignments" not in self.config.WithBank:
-            raise InputError(f"{self.folder / 'nbgrader_config.py'} sets up no marking: call configure(c) there")
+            raise InputError(f"{self.folder / CONFIG} sets up no marking: call configure(c) there")
         return load_assignment(name, self.config.WithBank.assignments)
 
     def penalty(self, student, score, seconds):
@@ -112,9 +118,17 @@ class Course:
         return Marker(assignment, papers, told.bank, secret(Path(told.assignments).parent), told.get("book", ""))
 
 
+def _config(path):
+    """What a configuration file says; nothing where there is none."""
+    try:
+        return PyFileConfigLoader(path.name, path=str(path.parent)).load_config() if path.is_file() else Config()
+    except Exception as error:  # it is a program
+        raise InputError(f"{path} cannot be run: {type(error).__name__}: {error}") from None
+
+
 @dataclass
 class Tally:
-    """How a class came out; `faults` says for each broken submission what went wrong."""
+    """How a class came out; `faults` says for each broken submission what went wrong, `doubts` what an instructor should look at."""
 
     unchanged: int = 0
     graded: int = 0
@@ -123,6 +137,7 @@ class Tally:
     pages: int = 0
     lines: int = 0
     faults: dict = field(default_factory=dict)
+    doubts: dict = field(default_factory=dict)
     seconds: dict = field(default_factory=dict)
 
     def count(self, state):
@@ -182,7 +197,7 @@ def _alone(course):
     with open(course.folder / ".grading", "w") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # which forked workers do not inherit
-        except OSError:
+        except (BlockingIOError, PermissionError):
             raise InputError(f"{course.folder} is being graded by another `psi grade`; wait for it, or stop it") from None
         yield
 
@@ -194,7 +209,9 @@ class _Planned:
     student: str
     paper: str
     source: str
+    how: str
     timestamp: str | None
+    told: tuple = ()
     only: tuple | None = None
     row: dict | None = None
 
@@ -206,13 +223,18 @@ class _Run:
 
     # --- what has to be done ---
 
+    @cached_property
+    def known(self):
+        """The journal as it was before this run."""
+        return self.book.journal()
+
     def plan(self):
         """What has changed since it was last marked, as _Planned."""
-        known = self.book.journal()
-        found = []
+        known, due, found = self.known, self.book.due(), []
         for student in self._students():
+            when = self._when(student, due.get(student, self.book.assignment.duedate))
             for paper in self.marker.papers:
-                planned = self._planned(student, paper, known.get((student, paper)))
+                planned = self._planned(student, paper, when, known.get((student, paper)))
                 found += [planned] if planned else []
                 if not planned:
                     self.tally.unchanged += 1
@@ -228,31 +250,39 @@ class _Run:
             else:
                 self.tally.faults[name] = "the folder's name is not in UTF-8; rename it, and grade again"
 
-    def _planned(self, student, paper, row):
-        source, timestamp = self._source(student, paper)
-        planned = _Planned(student, paper, source, timestamp)
-        path = self._written("autograded", student, paper)
-        fresh = row and (row["source"], row["how"]) == (source, self.how[paper]) and row["state"] != BROKEN
-        if self.options.force or not fresh or not path.is_file():
+    def _when(self, student, due):
+        """(what timestamp.txt says, what is to be told of it, a hash of that and of when it was due)."""
+        stamp, told = _timestamp(self.course.place("submitted", student, self.name))
+        if told:
+            self.tally.doubts[student] = told[0].en
+        return stamp, told, digest(stamp or "", len(told), str(due))
+
+    def _planned(self, student, paper, when, row):
+        stamp, told, lateness = when
+        planned = _Planned(student, paper, self._source(student, paper), digest(self.how[paper], lateness), stamp, told)
+        fresh = row and (row["source"], row["how"]) == (planned.source, planned.how) and row["state"] != BROKEN
+        if self.options.force or not fresh or not self._is_as_written(student, paper, row):
             return planned
         old, new = json.loads(row["keys"]), self.marker.keys_for(student)
         changed = tuple(name for name in new if old.get(name) != new[name])
-        if not changed:
-            return None
-        if digest(path.read_bytes()) != row["notebook"]:  # nbgrader has written there since
-            return planned
-        return _Planned(student, paper, source, timestamp, changed, row)
+        return replace(planned, only=changed, row=row) if changed else None
+
+    def _is_as_written(self, student, paper, row):
+        """Whether the marked notebook is as we left it: nbgrader, a person or an accident may have changed it since."""
+        try:
+            return digest(self._written("autograded", student, paper).read_bytes()) == row["notebook"]
+        except OSError:
+            return False
 
     def _source(self, student, paper):
-        """(hash of what a student handed in, when they did)."""
+        """A hash of what a student handed in."""
         folder = self.course.place("submitted", student, self.name)
-        stamp = _timestamp(folder)
-        around = stamp or "", repair.listed(folder)
+        around = repair.listed(folder)
         try:
-            path, _ = repair.find(folder, paper)
-            return digest(path.name, repair.load(path), *around), stamp
+            path, _ = repair.find(folder, paper, self.marker.papers)
+            return digest(path.name, repair.load(path), around)
         except repair.Unreadable as error:
-            return digest(error.why.en, *around), stamp
+            return digest(error.why.en, around)
 
     def _written(self, kind, student, paper):
         ending = "html" if kind == "feedback" else "ipynb"
@@ -269,17 +299,40 @@ class _Run:
     def mark(self, plan, watch):
         """Have everything planned marked, and write it as it comes."""
         planned = {(item.student, item.paper): item for item in plan}
-        batch, since, total = [], time.monotonic(), len(plan) + self.tally.unchanged
+        batch, since, total, waited = [], time.monotonic(), len(plan) + self.tally.unchanged, set()
         watch(self.tally, total)
-        for job, done in self._spread(self.marker, (self._job(item) for item in plan)):
-            batch.append(self._finished(planned[job.student, job.paper], done))
-            self.tally.count(batch[-1][2].state)
+        for job, done in self._spread(self.marker, map(self._job, filter(self._is_still_there, plan))):
+            where = job.student, job.paper
+            try:
+                batch.append(self._finished(planned[where], done))
+                state = batch[-1][2].state
+            except OSError as error:
+                state = self._fault(job.student, error)
+            self.tally.count(state)
+            waited |= {where} if state == WAITS else set()
             watch(self.tally, total)
             if len(batch) >= BATCH_MOST or time.monotonic() - since > BATCH_SECONDS:
                 self.book.enter(batch, self.course.penalty)
                 batch, since = [], time.monotonic()
         if batch:
             self.book.enter(batch, self.course.penalty)
+        self._count_confirmed(waited & self.known.keys())
+
+    def _count_confirmed(self, again):
+        """Whose lines a person had marked before, and came out as before, does not wait."""
+        now = self.book.journal() if again else {}
+        confirmed = sum(where in now and now[where]["state"] == GRADED for where in again)
+        self.tally.waiting -= confirmed
+        self.tally.graded += confirmed
+
+    def _is_still_there(self, item):
+        return _is_there(self.course.place("submitted", item.student, self.name))
+
+    def _fault(self, student, error):
+        """What can't be read or written of one student's is BROKEN and costs only them; raises what the next one would meet too."""
+        _raise_if_nobodys(error)
+        self.tally.faults.setdefault(student, str(error))
+        return BROKEN
 
     def _spread(self, function, jobs):
         if self.options.dask:
@@ -289,11 +342,12 @@ class _Run:
     def _job(self, item):
         folder = self.course.place("submitted", item.student, self.name)
         if item.only is not None:
-            notebook = self._written("autograded", item.student, item.paper).read_text(encoding="utf-8")
-            return Job(item.student, item.paper, only=item.only, answers=item.row["answers"], notebook=notebook)
+            with contextlib.suppress(OSError):  # it was there when that was planned; else all is marked
+                notebook = self._written("autograded", item.student, item.paper).read_text(encoding="utf-8")
+                return Job(item.student, item.paper, only=item.only, answers=item.row["answers"], notebook=notebook)
         try:
-            path, repairs = repair.find(folder, item.paper)
-            return Job(item.student, item.paper, repair.load(path), repairs=repairs)
+            path, repairs = repair.find(folder, item.paper, self.marker.papers)
+            return Job(item.student, item.paper, repair.load(path), repairs=(*item.told, *repairs))
         except repair.Unreadable as error:
             return Job(item.student, item.paper, why=error.why)
 
@@ -302,33 +356,35 @@ class _Run:
         where = (item.student, item.paper)
         if isinstance(done, pool.Failure):
             self.tally.faults[item.student] = str(done)
-            return None, where, Handed(item.timestamp, item.source, self.how[item.paper], BROKEN, str(done)[:500])
+            return None, where, Handed(item.timestamp, item.source, item.how, BROKEN, str(done)[:500])
         self.tally.lines += len(done.lines)
-        self._write_notebook(item, done)
+        notebook = done.notebook.encode()
+        self._write_notebook(item, done.whole, notebook)
         lines = done.lines if done.whole else json.loads(item.row["lines"]) | done.lines
         state, reason = _outcome(lines, done.notes if done.whole else json.loads(item.row["notes"]), done.fault)
         if done.fault:
             self.tally.faults[item.student] = done.fault
-        hashed = digest(done.notebook.encode())
-        return done, where, Handed(item.timestamp, item.source, self.how[item.paper], state, reason, hashed)
+        return done, where, Handed(item.timestamp, item.source, item.how, state, reason, digest(notebook))
 
-    def _write_notebook(self, item, done):
+    def _write_notebook(self, item, is_whole, notebook):
         """As nbgrader leaves a marked submission: the notebook, the time stamp, and the files that belong to it."""
         folder = self.course.place("autograded", item.student, self.name)
         folder.mkdir(parents=True, exist_ok=True)
-        if done.whole:
+        if is_whole:
             self._write_files(folder, self.course.place("submitted", item.student, self.name))
         if item.timestamp:
             _write(folder / "timestamp.txt", item.timestamp.encode())
-        _write(folder / f"{item.paper}.ipynb", done.notebook.encode())
+        _write(folder / f"{item.paper}.ipynb", notebook)
 
     def _write_files(self, folder, submitted):
         """What was handed in beside the notebook, and the assignment's own other files, which nothing handed in takes the place of."""
         _clear(folder)
         for name, data in repair.beside(submitted):
             if not any(_in_place_of(name, own) for own in self._own_files):
-                with contextlib.suppress(OSError):  # its name is too long where it comes to lie
+                try:
                     _write(folder / name, data)
+                except OSError as error:  # its name is too long where it comes to lie
+                    _raise_if_nobodys(error)
         for name, path in self._own_files.items():
             _write(folder / name, path.read_bytes())
 
@@ -344,25 +400,42 @@ class _Run:
         """Write the pages whose marks, scores or comments have changed since they were written."""
         rows = self.book.journal()
         standing = self.book.standing({student for student, _ in rows})
-        wanted, reveals = {}, self.marker.assignment.reveals()
-        for where, row in rows.items():
-            made_from = digest(row["notebook"], standing[where], reveals) if row["notebook"] and where in standing else ""
-            if made_from and (made_from != row["feedback"] or not self._written("feedback", *where).is_file()):
-                wanted[where] = made_from
+        reveals = self.marker.assignment.reveals()
+        made_from = {where: digest(row["notebook"], standing[where], reveals) for where, row in rows.items() if row["notebook"]}
+        wanted = [where for where, hashed in made_from.items() if hashed != rows[where]["feedback"] or not self._has_page(where)]
         written = {}
-        for page, html in self._spread(write_page, (self._page(where, standing[where], reveals) for where in wanted)):
+        for page, html in self._spread(write_page, self._pages(wanted, standing, reveals)):
             if isinstance(html, pool.Failure):
                 self.tally.faults.setdefault(page.student, f"no feedback: {html}")
                 continue
-            path = self._written("feedback", page.student, page.paper)
-            _write(path, html.encode(), 0o644)
-            written[page.student, page.paper] = wanted[page.student, page.paper]
+            try:
+                _write(self._written("feedback", page.student, page.paper), html.encode(), 0o644)
+                written[page.student, page.paper] = made_from[page.student, page.paper]
+            except OSError as error:
+                self._fault(page.student, error)
         self.tally.pages = len(written)
         self.book.put_feedback(written)
 
-    def _page(self, where, standing, reveals):
-        text = self._written("autograded", *where).read_text(encoding="utf-8")
-        return Page(*where, text, *(standing[key] for key in ("scores", "comments", "total", "most", "penalty", "by_person")), reveals)
+    def _has_page(self, where):
+        return self._written("feedback", *where).is_file()
+
+    def _pages(self, wanted, standing, reveals):
+        """The Page of each notebook that is there; those of who is gone may be gone too."""
+        for where in wanted:
+            try:
+                text = self._written("autograded", *where).read_text(encoding="utf-8", errors="replace")
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self._fault(where[0], error)
+                continue
+            told = (standing[where][key] for key in ("scores", "comments", "total", "most", "penalty", "by_person"))
+            yield Page(*where, text, *told, reveals)
+
+
+def _raise_if_nobodys(error):
+    if error.errno in NOBODYS_FAULT:
+        raise error
 
 
 def _is_there(folder):
@@ -378,15 +451,16 @@ def _plain(paper):
 
 
 def _timestamp(folder):
-    """What timestamp.txt says, if it is a time."""
+    """(what timestamp.txt says, if it is a time; what is to be told of it, if it is none)."""
     path = folder / "timestamp.txt"
-    with contextlib.suppress(Exception):  # dateutil raises all sorts
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > 200:
-            return None
-        said = path.read_text(encoding="utf-8").strip()
+    try:
+        if not os.path.lexists(path):
+            return None, ()
+        said = repair.load(path)[:STAMP].decode("utf-8-sig").strip()
         moment(said)
-        return said
-    return None
+        return said, ()
+    except Exception:  # dateutil raises all sorts
+        return None, (repair.said(repair.REPAIRS, "time"),)
 
 
 def _outcome(lines, notes, fault):
