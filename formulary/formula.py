@@ -6,14 +6,13 @@ from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
 
-import numpy as np
 import sympy as sp
 
 from . import amounts
 from .convention import Comparison, Counted
 from .derivation import Derivation, DerivationError, limit, same, tex
 from .javascript import CLOSE, javascript
-from .quantity import InputError, Quantity, look_up, unit_of
+from .quantity import InputError, Quantity, is_array, look_up, unit_of
 from .spelling import nearest
 from .units import ANY, UnitError, dimension, spell, without_units
 
@@ -77,7 +76,7 @@ class Formula:
     def __call__(self, **values):
         """The value in base units (bytes, seconds, FLOP, …): int or float, or a float64 array if an input is one."""
         values = self.accept(values)
-        return self._elementwise(values) if any(isinstance(value, np.ndarray) for value in values.values()) else self._finite(values)
+        return self._elementwise(values) if any(map(is_array, values.values())) else self._finite(values)
 
     def accept(self, values, *, extra=False):
         """`values` checked and completed by the conventions' defaults. With `extra`, other names are let through."""
@@ -102,9 +101,13 @@ class Formula:
         return InputError(f"{self.name}: {words}, but {', '.join(f'{name} is {value}' for name, value in values.items())}")
 
     def _refuse_shapes(self, values):
-        shapes = {name: value.shape for name, value in values.items() if isinstance(value, np.ndarray)}
+        shapes = {name: value.shape for name, value in values.items() if is_array(value)}
+        if not shapes:
+            return
+        from numpy import broadcast_shapes
+
         try:
-            np.broadcast_shapes(*shapes.values())
+            broadcast_shapes(*shapes.values())
         except ValueError:
             raise InputError(f"{self.name}: arrays must have one shape, not {shapes}") from None
 
@@ -135,6 +138,8 @@ class Formula:
         raise self._nowhere_finite(values)
 
     def _elementwise(self, values):
+        import numpy as np
+
         with np.errstate(all="ignore"):
             value = np.broadcast_arrays(np.asarray(self._numpy(**values), float), *values.values())[0]
         if np.isfinite(value).all():
@@ -155,7 +160,7 @@ class Formula:
 
     @cached_property
     def _numpy(self):
-        return sp.lambdify(list(self.inputs), without_units(self.expr), modules=[_ROUNDING, "numpy"])
+        return sp.lambdify(list(self.inputs), without_units(self.expr), modules=[_rounding(), "numpy"])
 
     def amount(self, scale=None, digits=4, **values):
         """The value with its unit, as text: `38.5 GB`; `scale="GiB"` shows another unit."""
@@ -301,13 +306,13 @@ def _exact(value):
 SIMPLE = 10**6  # denominators up to here: decimals of six places, and shares such as 1 / 87
 
 
-def _rounding(numpys):
+def _rounding():
     """Rounding of float64s, where one that is CLOSE to a whole number is that one, as its decimals meant."""
+    import numpy as np
+
     near = lambda value: np.abs(value - np.rint(value)) <= CLOSE * np.abs(value)
-    return lambda value: np.where(near(value), np.rint(value), numpys(value))
-
-
-_ROUNDING = {"ceil": _rounding(np.ceil), "floor": _rounding(np.floor)}
+    like = lambda rounded: lambda value: np.where(near(value), np.rint(value), rounded(value))
+    return {"ceil": like(np.ceil), "floor": like(np.floor)}
 
 
 def _plain(value):
@@ -344,6 +349,7 @@ def define(result=None, expr=None, **details):
 def _obeyed(holds, given):
     """Whether the values obey a relation; where its sides cannot even be worked out, they do not."""
     try:
-        return np.all(holds(**given))
+        held = holds(**given)
     except ArithmeticError:
         return False
+    return held.all() if is_array(held) else held

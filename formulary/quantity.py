@@ -2,9 +2,9 @@
 
 import math
 import numbers
+import sys
 from dataclasses import dataclass
 
-import numpy as np
 import sympy as sp
 
 from . import amounts
@@ -43,9 +43,9 @@ class Quantity:
         """
         if isinstance(value, str):
             value = self._read(value)
-        if isinstance(value, list | tuple | np.ndarray | range):
+        if isinstance(value, list | tuple | range) or is_array(value):
             return self._accept_array(value)
-        if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, numbers.Real | sp.Number):
+        if isinstance(value, bool) or not isinstance(value, numbers.Real | sp.Number) or _is_time_span(value):
             raise self._refuse(value, "a number, or a text like '7B' or '80GiB'")
         return self._check(_plain(value))
 
@@ -56,6 +56,8 @@ class Quantity:
             raise InputError(f"{self.name}: {error}") from None
 
     def _accept_array(self, values):
+        import numpy as np
+
         try:
             array = np.asarray(values)
         except ValueError:
@@ -89,6 +91,17 @@ class Quantity:
 
     def _refuse(self, value, wanted):
         return InputError(f"{self.name} ({self.meaning}, in {spell(self.unit)}) is {value!r}; it must be {wanted}")
+
+
+def is_array(value):
+    """Whether a value is a numpy array. Numpy takes as long to load as many a formula to compute, so it is only loaded for arrays."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray)
+
+
+def _is_time_span(value):
+    """Whether it is numpy's number of days, or other spans of time, which it counts as a whole number."""
+    return hasattr(value, "dtype") and value.dtype.kind == "m"
 
 
 def _plain(value):
