@@ -37,7 +37,7 @@ from .schema import (
 
 GRADED, WAITS, BROKEN = "graded", "needs a person", "broken"
 # which cells nbgrader gives a row in each table
-TOLD = {GRADE: lambda cell: cell["max_score"] is not None, COMMENT: lambda cell: cell["type"] in ("SolutionCell", "TaskCell")}
+KINDS = {GRADE: ("GradeCell", "TaskCell"), COMMENT: ("SolutionCell", "TaskCell")}
 NO_ROW = dict.fromkeys(("auto_score", "manual_score", "extra_credit", "auto_comment", "manual_comment")) | {"needs_manual_grade": True}
 TOGETHER = 100  # students asked for at once: SQLite before 3.32 takes 999 values in a query
 
@@ -75,7 +75,7 @@ class Book:
             self.engine, self.name = _engine(url, assignment), assignment
             _make_journal(self.engine)
             self.db = self.engine.connect()
-            self.assignment = self.db.execute(select(ASSIGNMENT).where(ASSIGNMENT.c.name == assignment)).one_or_none()
+            self.assignment = next(iter(self._all(select(ASSIGNMENT).where(ASSIGNMENT.c.name == assignment))), None)
         if self.assignment is None or not self.notebooks:
             self.__exit__()
             raise _never_generated(assignment)
@@ -105,11 +105,8 @@ class Book:
     @cached_property
     def cells_of(self):
         """{id: name} of the cells of a paper that have a grade, or a comment, by (GRADE or COMMENT, paper)."""
-        found = {(table, name): {} for table in TOLD for name in self.notebooks.values()}
-        for cell in self.cells:
-            for table, has_it in TOLD.items():
-                found[table, self.notebooks[cell["notebook_id"]]] |= {cell["id"]: cell["name"]} if has_it(cell) else {}
-        return found
+        told = lambda id_, kinds: {cell["id"]: cell["name"] for cell in self.cells if cell["notebook_id"] == id_ and cell["type"] in kinds}
+        return {(table, name): told(id_, kinds) for table, kinds in KINDS.items() for id_, name in self.notebooks.items()}
 
     def papers(self):
         """The Paper of each of the assignment's notebooks, by name."""
@@ -119,7 +116,8 @@ class Book:
         mine = [cell for cell in self.cells if cell["notebook_id"] == id_]
         of = {kind: {cell["name"] for cell in mine if cell["type"] == kind} for kind in ("TaskCell", "SolutionCell")}
         points = {cell["name"]: cell["max_score"] for cell in mine if cell["max_score"] is not None}
-        sources = self._all(select(SOURCE_CELL).where(SOURCE_CELL.c.notebook_id == id_))
+        if not (sources := self._all(select(SOURCE_CELL).where(SOURCE_CELL.c.notebook_id == id_))):
+            raise _never_generated(self.name)
         kernel = self.db.scalar(select(NOTEBOOK.c.kernelspec).where(NOTEBOOK.c.id == id_))
         return marking.paper(name, kernel, sources, points, of["TaskCell"], of["SolutionCell"])
 
@@ -146,8 +144,8 @@ class Book:
         query = query.join(SUBMITTED_NOTEBOOK, what.assignment_id == whose.id)
         found = self._all(query.where(whose.assignment_id == self.assignment.id, what.notebook_id.in_(self.notebooks)))
         places = {(student, self.notebooks[notebook]): id_ for student, notebook, id_ in found}
-        counts = {table: self._counts(table) for table in TOLD}
-        is_whole = lambda paper, id_: all(counts[table].get(id_, 0) >= len(self.cells_of[table, paper]) for table in TOLD)
+        counts = {table: self._counts(table) for table in KINDS}
+        is_whole = lambda paper, id_: all(counts[table].get(id_, 0) >= len(self.cells_of[table, paper]) for table in KINDS)
         return {where: id_ for where, id_ in places.items() if is_whole(where[1], id_)}
 
     def _counts(self, table):
@@ -200,7 +198,7 @@ class Book:
         """The rows of these students' submissions, by student."""
         columns = SUBMITTED_ASSIGNMENT.c
         query = select(SUBMITTED_ASSIGNMENT).where(columns.assignment_id == self.assignment.id, columns.student_id.in_(students))
-        return {row["student_id"]: row for row in self.db.execute(query).mappings()}
+        return {row.student_id: row._mapping for row in self._all(query)}
 
     def _notebooks(self, submitted):
         """The row of each submitted notebook by (student, paper), from the submissions by student."""
@@ -216,7 +214,11 @@ class Book:
         return {(row["notebook_id"], row["cell_id"]): row for row in self.db.execute(query).mappings()}
 
     def _all(self, query):
-        return self.db.execute(query).all()
+        """All rows. Raises InputError where one holds something else than its column is for."""
+        try:
+            return self.db.execute(query).all()
+        except ValueError as error:
+            raise InputError(f"the gradebook holds what nbgrader would not write there: {error}") from None
 
     def _put(self, table, there, wanted):
         """Insert the rows that are `wanted` and not `there`, each by the same keys, and update those that differ."""
@@ -284,13 +286,13 @@ class Book:
         return {where: told for group in groups for where, told in self._standing(group)}
 
     def _standing(self, students):
-        most = {cell["name"]: cell["max_score"] for cell in self.cells if cell["max_score"] is not None}
+        most = {cell["name"]: cell["max_score"] or 0.0 for cell in self.cells}
         found = self._notebooks(self._submitted(students))
         ids = [row["id"] for row in found.values()]
-        rows = {table: self._rows(table, ids) for table in TOLD}
+        rows = {table: self._rows(table, ids) for table in KINDS}
         for (student, paper), row in found.items():
             held = (
-                {name: rows[table].get((row["id"], cell), NO_ROW) for cell, name in self.cells_of[table, paper].items()} for table in TOLD
+                {name: rows[table].get((row["id"], cell), NO_ROW) for cell, name in self.cells_of[table, paper].items()} for table in KINDS
             )
             yield (student, paper), _standing(*held, row["late_submission_penalty"] or 0, most)
 
