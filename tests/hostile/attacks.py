@@ -10,6 +10,8 @@ reaches for the machine itself is bounded and leaves at most an empty trial file
 
 import dataclasses
 
+from autograder.jail import kernel, seccomp
+
 PRELUDE = """
 import os, sys, ctypes, time, socket, signal, struct, threading
 T = {targets!r}
@@ -21,6 +23,11 @@ loot = 'nothing'
 """
 
 REFUSED = "Read-only|Operation not permitted|Permission denied|No such file|not implemented|Bad file descriptor"
+
+# The calls of this machine that may pass or are not merely refused; the others must be
+_CALLS = [*seccomp.ALLOWED.values(), *seccomp.ABSENT.values(), *(numbers for numbers, _, _ in seccomp.guarded().values())]
+LISTED = {numbers[seccomp._COLUMN.get(kernel.MACHINE, 0)] for numbers in _CALLS} - {None}
+LISTED |= {335, 336}  # uretprobe and uprobe, for which Linux asks no filter: it ends whoever is not its own probe
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,6 +106,22 @@ loot = str(loot)""", "ok", "loot"),
     Attack("the terminal", "open('/dev/tty')"),
     Attack("passwords", "loot = open('/etc/shadow').read()"),
     Attack("mounts", "loot = open('/proc/self/mountinfo').read()"),
+    Attack("who else runs here", """
+loot = []
+for process in range(1, 400):
+    for ask in (os.getpgid, os.getsid, os.sched_getaffinity, os.sched_getscheduler):
+        try: loot += [process] * (process != os.getpid() and ask(process) is not None)
+        except OSError: pass""", "ok", r"'loot': \[\]"),
+    Attack("the folder of another run", "loot = os.listdir('..')"),
+    Attack("the symbols of the kernel", "loot = open('/proc/kallsyms').read(100)"),
+    Attack("the history of the shell", "loot = open('/root/.bash_history').read()"),
+    Attack("the handles of its own that /proc names", "loot = os.listdir('/proc/self/fd')", real=False),
+    Attack("the cells of whoever ran before", """
+import gc
+marker, loot = ''.join(['answer = ', 'sum([40']), []
+for o in gc.get_objects():
+    if type(o) in (dict, list, tuple) and o is not globals():
+        loot += [str(i)[:50] for i in (list(o.values()) if type(o) is dict else o) if type(i) is str and marker in i]""", "ok", r"'loot': \[\]"),
 )  # fmt: skip
 
 WRITE = (
@@ -144,6 +167,49 @@ time.sleep(1)  # where the folder is looked at now and then, that is now""", "er
     Attack("folders deeper than a path", """
 for n in range(3000): os.mkdir('d' * 200); os.chdir('d' * 200)""", "error too_much_output", "No space|files than allowed"),
     Attack("folders nobody can open", "for n in range(100): os.mkdir(str(n), 0)\nloot = 'made'", "ok too_much_output", "made|files than allowed"),
+    Attack("files that never had a name", """
+kept = [os.open('.', os.O_TMPFILE | os.O_RDWR) for _ in range(30)]
+for handle in kept: os.write(handle, bytes(1 << 20))""", says="No space|not permitted"),
+    Attack("files that lose their name", """
+kept = []
+for _ in range(30): kept.append(os.open('x', os.O_CREAT | os.O_RDWR)); os.unlink('x'); os.write(kept[-1], bytes(1 << 20))""", says="No space|Permission denied"),
+    Attack("files that lose their name to another", """
+kept = []
+for _ in range(30): kept.append(os.open('x', os.O_CREAT | os.O_RDWR)); os.write(kept[-1], bytes(1 << 20)); open('y', 'w').close(); os.replace('y', 'x')""", says="No space|Permission denied"),
+    Attack("files that only memory still holds", """
+import mmap; kept = []
+for _ in range(60):
+    with open('x', 'w+b') as f: os.unlink('x'); f.write(bytes(1 << 20)); f.flush(); kept.append(mmap.mmap(f.fileno(), 4096))""", says="No space|Permission denied"),
+    Attack("more disk than a file may take up", "f = os.open('x', os.O_CREAT | os.O_RDWR); keep_size = 1; assert libc.fallocate(f, keep_size, ctypes.c_long(0), ctypes.c_long(3 << 20)) == 0, 'refused'", says="refused"),
+    Attack("a sparse terabyte", "f = os.open('x', os.O_CREAT | os.O_RDWR); os.ftruncate(f, 1 << 40)", says="File too large"),
+    Attack("fill the disk while folders come and go", """
+def stir():
+    while True:
+        for n in range(60): os.mkdir(f'd{n}'); os.rmdir(f'd{n}')
+for _ in range(3): threading.Thread(target=stir, daemon=True).start()
+for n in range(100):
+    with open(str(n), 'wb') as f: f.write(bytes(1 << 20))
+    time.sleep(0.02)""", "error too_much_output", "No space|files than allowed"),
+    Attack("folders named as the sweeper names them", "for n in range(1, 40): os.makedirs(f'swept-{n}/swept-1/x')\nloot = 'made'", "ok", "made"),
+    Attack("names that confuse", """
+for name in (b'\\n', b'\\xff\\xfe', b'n' * 255, b'-rf', b'*', b' ', b'.hidden', '\\u202e'.encode(), b'\\x1b[2J'):
+    open(name, 'w').close(); os.makedirs(b'd' + name[:200] + b'/' + name)
+loot = 'made'""", "ok", "made"),
+    Attack("a device, by renaming", "open('x', 'w').close(); whiteout = 4; call(316, -100, b'x', -100, b'y', whiteout)"),
+    Attack("another folder in its place", "os.mkdir('x'); exchange = 2; call(316, -100, b'.', -100, b'x', exchange)", says="busy|Invalid"),
+    Attack("its own folder, removed", "os.rmdir(os.getcwd())"),
+    Attack("its own folder, renamed", "os.rename(os.getcwd(), os.getcwd() + '-stolen')"),
+    Attack("a lock on what everybody reads", "import fcntl; fcntl.flock(os.open(os.__file__, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)"),
+    Attack("a lock on the gradebook", "import fcntl; fcntl.lockf(os.open(T['gradebook'], os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)"),
+    Attack("out of an archive", """
+import io, tarfile
+data = io.BytesIO()
+with tarfile.open(fileobj=data, mode='w') as t:
+    entry = tarfile.TarInfo(T['folder'] + '/new'); entry.size = 1; t.addfile(entry, io.BytesIO(b'x'))
+data.seek(0); tarfile.open(fileobj=data).extractall('/', filter='fully_trusted')"""),
+    Attack("where cores are dumped", "open('/proc/sys/kernel/core_pattern', 'w').write('|/bin/false')"),
+    Attack("spare oneself when memory is short", "open('/proc/self/oom_score_adj', 'w').write('-1000')"),
+    Attack("out of the control group", "open('/sys/fs/cgroup/cgroup.procs', 'w').write('1')"),
 )  # fmt: skip
 
 NETWORK = (
@@ -160,6 +226,13 @@ NETWORK = (
     Attack("netlink", "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)"),
     Attack("the host, by vsock", "socket.socket(40, socket.SOCK_STREAM).connect((2, 1024))"),
     Attack("pass a handle out", "a, b = socket.socketpair(); socket.send_fds(a, [b'x'], [0])"),
+    Attack("the cloud's own page", "socket.create_connection(('169.254.169.254', 80))"),
+    Attack("the container engine", "socket.socket(socket.AF_UNIX).connect('/var/run/docker.sock')"),
+    Attack("bluetooth, crypto, xdp", """
+for family in (31, 38, 44, 29, 17, 15):
+    try: socket.socket(family, socket.SOCK_RAW); loot = family
+    except PermissionError: continue
+raise PermissionError('Permission denied')"""),
     Attack("asyncio", "import asyncio; asyncio.run(asyncio.open_connection('127.0.0.1', T['tcp']))", real=True),
 )  # fmt: skip
 
@@ -185,6 +258,11 @@ fcntl.fcntl(r, 8, T['bystander']); fcntl.fcntl(r, 10, 9); fcntl.fcntl(r, fcntl.F
     Attack("outlive the keeper", "call(157, 1, 0, 0, 0, 0)"),
     Attack("type into the terminal", "import fcntl; fcntl.ioctl(0, 0x5412, b'x')"),
     Attack("be debugged by anyone", "call(157, 0x59616d61, -1, 0, 0, 0)"),
+    Attack("be more important than others", "os.setpriority(os.PRIO_PROCESS, 0, -5)"),
+    Attack("be served in real time", "os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))"),
+    Attack("have a processor to oneself", "os.sched_setaffinity(0, {0})"),
+    Attack("have the disk to oneself", "call(251, 1, 0, 1 << 13)"),
+    Attack("stay in memory", "assert libc.mlockall(3) == 0, 'Operation not permitted'"),
 )  # fmt: skip
 
 ESCAPES = (
@@ -217,6 +295,16 @@ ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m)))()
     Attack("the x32 calls", "call(0x40000000 + 39)", "killed", "SIGSYS"),
     Attack("multiprocessing", "import multiprocessing; multiprocessing.Process(target=print).start()"),
     Attack("a torch launcher's way", "import multiprocessing as m; m.get_context('spawn').Pool(2)"),
+    Attack("every call that is not listed", f"""
+loot = []
+for number in set(range(1000)) - {LISTED!r}:
+    if libc.syscall(number, *[ctypes.c_long(-1)] * 6) != -1 or ctypes.get_errno() != 1: loot.append(number)""", "ok", r"'loot': \[\]"),
+    Attack("a program by posix_spawn", "os.posix_spawn('/bin/true', ['true'], {})"),
+    Attack("a terminal of its own", "import pty; pty.fork()", says=REFUSED + "|out of pty devices"),
+    Attack("out of a pickle", "import pickle; loot = pickle.loads(b'cposix\\nexecv\\n(V/bin/true\\n(Vtrue\\nltR.')"),
+    Attack("out of a compiled cell", "import marshal; exec(marshal.loads(marshal.dumps(compile('os.fork()', '', 'exec'))))"),
+    Attack("through a debugger's hook", "sys.breakpointhook = lambda *_: os.execv('/bin/true', ['true']); breakpoint()"),
+    Attack("jump into nowhere", "ctypes.CFUNCTYPE(None)(1)()", "killed", "SIGSEGV"),
 )  # fmt: skip
 
 RESOURCES = (
@@ -256,6 +344,18 @@ except OSError as e: loot = str(e)""", "ok", "Too many open files"),
     Attack("recursion without a limit", "sys.setrecursionlimit(10**9)\ndef f(n): return [f(n + 1)]\nf(0)", "killed memory error timeout", "", seconds=1.5),
     Attack("deep nesting in the parser", "eval('(' * 100000 + ')' * 100000)", "error memory killed", ""),
     Attack("open everything", "x = [open(os.__file__) for _ in range(10**5)]", says="Too many open files"),
+    Attack("pairs of sockets, filled", """
+pairs = []
+while True:
+    pairs.append(socket.socketpair()); pairs[-1][0].setblocking(False)
+    try: pairs[-1][0].send(bytes(1 << 20))
+    except BlockingIOError: pass""", says="Too many open files"),
+    Attack("an array of everything", "import numpy; numpy.zeros(10**12)", "memory", "Unable to allocate"),
+    Attack("an array of nothing, touched", "import numpy; numpy.ones((1 << 10, 1 << 10, 1 << 10))", "memory", "Unable to allocate"),
+    Attack("sympy, made to expand", "import sympy; x = sympy.symbols('x:9'); sympy.expand(sum(x) ** 60)", "timeout memory", "", seconds=1),
+    Attack("sympy, made to factor", "import sympy; sympy.factorint(sympy.nextprime(10**40) * sympy.nextprime(10**41))", "timeout memory", "", seconds=1),
+    Attack("a billion laughs", "import yaml; text = 'a0: &a0 [x]\\n' + ''.join(f'a{n}: &a{n} [*a{n-1}, *a{n-1}, *a{n-1}, *a{n-1}]\\n' for n in range(1, 40)); loot = yaml.safe_load(text)", "ok", "too large|nested too deep"),
+    Attack("an alarm every microsecond", "signal.signal(signal.SIGALRM, lambda *_: None); signal.setitimer(signal.ITIMER_REAL, 1e-6, 1e-6)\nwhile True: pass", "timeout", "not done", seconds=0.6),
     Attack("a zip of nothing much", "import zlib; x = zlib.decompress(zlib.compress(bytes(200 << 20)) , bufsize=1) * 20", "memory timeout", "", seconds=1.5),
 )  # fmt: skip
 
@@ -278,6 +378,16 @@ ENDINGS = (
     Attack("raise half a letter", "raise ValueError('\\ud800')", says="ValueError: "),
     Attack("close every handle", "os.closerange(0, 100)", "error", "left with|Bad file"),
     Attack("delete the builtins", "import builtins; [delattr(builtins, n) for n in dir(builtins)]", "error", ""),
+    Attack("leave from a thread", "threading.Thread(target=os._exit, args=(0,)).start(); time.sleep(30)", says="left with status 0"),
+    Attack("read nothing more", "os.close(3); loot = 'deaf'", "ok", "deaf"),
+    Attack("answer nothing more", "os.close(4)", says="left with status 0"),
+    Attack("answer by what is printed", "os.dup2(1, 4)", "timeout", "not done", seconds=0.5),
+    Attack("print by what is answered", "os.dup2(4, 1); print('x' * 100, flush=True)", says="message|JSON", verdicts="error too_much_output"),
+    Attack("a clock of its own computing", "signal.setitimer(signal.ITIMER_PROF, 0.01)\nwhile True: pass", "killed", "SIGPROF"),
+    Attack("die of a file's size", "signal.signal(signal.SIGXFSZ, signal.SIG_DFL); open('x', 'wb').write(bytes(64 << 20))", "killed", "SIGXFSZ"),
+    Attack("an error with an endless name", "raise type('E' * 10**6, (Exception,), {})('x')", says="EEEE"),
+    Attack("an error in errors", "raise ExceptionGroup('x', [ExceptionGroup('y', [ValueError('z')] * 10**4)] * 10**3)", says="ExceptionGroup"),
+    Attack("a cell that no compiler takes", "exec('\\0')", says="null bytes"),
 )  # fmt: skip
 
 VALUES = (
@@ -302,6 +412,14 @@ VALUES = (
     Attack("a dict of odd keys", "loot = {(1, 2): 3, None: 4}", "ok", "not plain"),
     Attack("a generator without end", "import itertools; loot = itertools.count()", "ok", "kind='count'"),
     Attack("bytes", "loot = b'12.25'", "ok", "kind='bytes'"),
+    Attack("less than nothing", "loot = -0.0", "ok", r"'loot': -0\.0"),
+    Attack("next to nothing", "loot = 5e-324", "ok", r"'loot': 5e-324"),
+    Attack("a number of two parts", "loot = 1j", "ok", "kind='complex'"),
+    Attack("a decimal that is none", "import decimal; loot = decimal.Decimal('sNaN')", "ok", "kind='Decimal'"),
+    Attack("keys that all have one hash", "loot = {n * sys.hash_info.modulus: 1 for n in range(1, 50)}", "ok", "not plain"),
+    Attack("a numpy number in a numpy number", "import numpy\nclass F(numpy.float64):\n    def item(self): return self\nloot = F(1)", "ok", "nested too deep"),
+    Attack("a sympy number that lies", "import sympy\nclass L(sympy.Symbol):\n    is_Integer = True\n    def __int__(self): return 10 ** 1000\nloot = L('x')", "ok", "int: too large"),
+    Attack("an array that lies", "import numpy\nclass A(numpy.ndarray):\n    size = 0\n    def ravel(self): return self\n    def tolist(self): return [1.0] * 10 ** 6\nloot = numpy.zeros(2).view(A)", "ok too_much_output", "message|too large"),
     Attack("an array of objects", "import numpy; loot = numpy.array([object()])", "ok error", "kind='ndarray'|numpy"),
     Attack("a library's object that isn't", "class T2: pass\nT2.__module__ = 'torch'\nT2.detach = lambda self: os._exit(0)\nloot = T2()", "error", "left with"),
 )  # fmt: skip
@@ -321,6 +439,15 @@ os.write(4, struct.pack('>I', len(body)) + body)""", "ok", r"\{'loot': 1\}"),
     Attack("a fault that is no text", "b = b'{\"answers\": {}, \"fault\": [1], \"memory\": 3}'; os.write(4, struct.pack('>I', len(b)) + b)", "ok", ""),
     Attack("twice the same name", "b = b'{\"answers\": {\"loot\": 1, \"loot\": 2}}'; os.write(4, struct.pack('>I', len(b)) + b)", "ok", r"\{'loot': 2\}"),
     Attack("not even text", "os.write(4, struct.pack('>I', 4) + b'\\xff\\xfe\\xff\\xfe')", "error", "not JSON"),
+    Attack("a number too long to read", "b = b'{\"answers\": {\"loot\": ' + b'9' * 5000 + b'}}'; os.write(4, struct.pack('>I', len(b)) + b)", "error", "not JSON"),
+    Attack("half a letter in an escape", "b = b'{\"answers\": {\"loot\": \"\\\\ud800\"}}'; os.write(4, struct.pack('>I', len(b)) + b)", "error", "not text"),
+    Attack("a table of one slot", """
+import json
+b = json.dumps({'answers': {'loot': ['dict', [[n * sys.hash_info.modulus, 1] for n in range(1, 20000)]]}}).encode()
+os.write(4, struct.pack('>I', len(b)) + b)""", "error", "not plain"),
+    Attack("ready once more", "b = b'{\"ready\": true}'; os.write(4, struct.pack('>I', len(b)) + b)", "ok", r"answers=\{\}"),
+    Attack("a call that nobody awaits", "b = b'{\"call\": \"exec\", \"arguments\": [\"1\"], \"keywords\": {}}'; os.write(4, struct.pack('>I', len(b)) + b)", "ok", r"answers=\{\}"),
+    Attack("a kind of thing that is markup", "b = b'{\"answers\": {\"loot\": [\"unreadable\", \"\\\\u001b[2J\\\\u202e\"]}}'; os.write(4, struct.pack('>I', len(b)) + b)", "ok", r"kind='�\[2J�'"),
     Attack("patch the packer", "m = sys.modules['autograder.jail.plain']; m.pack = lambda value: ['unreadable', 'x' * 10**5]", "ok", "Unreadable"),
     Attack("patch the wire", "sys.modules['autograder.jail.wire'].frame = lambda message: bytes(4)", "error", "not JSON"),
     Attack("patch json", "import json; json.dumps = lambda *_, **__: '{\"answers\": {\"loot\": true}}'", "ok", r"\{'loot': True\}"),
@@ -383,5 +510,10 @@ IN_PROCESS = {
     "change the argument": "def twice(x):\n    if isinstance(x, list): x.clear()\n    return None",
     "patch the wire": "import sys\np = sys.modules['autograder.jail.plain']; p.pack = lambda v: ['list', [['unreadable', 'x']] * 3]\ndef twice(x): return 0",
     "look for a sibling": "import os\ndef twice(x):\n    for p in range(1, 200):\n        try: os.kill(p, 9)\n        except OSError: pass\n    return 0",
+    "answers for the next calls": "import os, struct, json\ndef twice(x):\n    for _ in range(9):\n        b = json.dumps({'value': True}).encode(); os.write(4, struct.pack('>I', len(b)) + b)\n    return 0",
+    "a value and an error at once": "import os, struct, json\ndef twice(x):\n    b = json.dumps({'value': True, 'raised': 'x', 'call': 'check'}).encode(); os.write(4, struct.pack('>I', len(b)) + b)\n    return 0",
+    "true whatever is asked": "def twice(x): return True",
+    "the examiner's own argument": "def twice(x): return x",
+    "an array that equals each of its elements": "import array\ndef twice(x): return array.array('d', [42.0])",
     "a recursive answer": "def twice(x):\n    a = []; a.append(a); return a",
 }  # fmt: skip

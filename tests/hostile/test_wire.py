@@ -106,7 +106,7 @@ def test_whatever_is_packed_can_be_read(value):
 
 @pytest.mark.parametrize(
     "value",
-    [[0] * 10**6, "x" * 10**7, [["x" * 1000] * 1000] * 10, {n: n for n in range(10**5)}, 10**100, {(1, 2): 3}, {2**61 - 1: 0}, object(), b"", range(3)],
+    [[0] * 10**6, "x" * 10**7, [["x" * 1000] * 1000] * 10, {n: n for n in range(10**5)}, 10**100, {(1, 2): 3}, object(), b"", range(3)],
     ids=lambda value: type(value).__name__,
 )
 def test_what_is_not_plain_or_too_large_crosses_as_a_word(value):

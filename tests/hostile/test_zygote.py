@@ -56,7 +56,8 @@ import threading, time
 from autograder.jail import Limits, run_jailed
 from autograder.jail.runs import zygote
 top = zygote(without={without!r}).process.pid
-threading.Thread(target=run_jailed, args=(["while True: pass"], []), kwargs=dict(limits=Limits(seconds=600, cpu_seconds=600), without={without!r})).start()
+endless = dict(limits=Limits(seconds=600, cpu_seconds=600), without={without!r})
+threading.Thread(target=run_jailed, args=(["while True: pass"], []), kwargs=endless).start()
 print(top, flush=True)
 time.sleep(600)
 """
