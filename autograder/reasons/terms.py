@@ -1,7 +1,7 @@
 """Terms as the tables write them, and where a text says them: each a pattern, compiled once a text holds a piece that it needs.
 
-They are parted by `;`. `*` ends a stem (`shrink*`), `..` leaves room for a few words, `(a|b)` and `(a )?` are as in a regular
-expression, a blank also matches a hyphen or nothing (`all reduce`: all-reduce, allreduce).
+They are parted by `;`. `*` ends a stem (`shrink*`), `..` leaves room for a few words, `(a|b)`, `(a )?` and `(a ){0,3}` are as in a
+regular expression, a blank also matches a hyphen or nothing (`all reduce`: all-reduce, allreduce).
 """
 
 import re
@@ -16,6 +16,7 @@ SYNTAX = re.compile(r"\\.|\[[^\]]*\][+*]?| ?\.\. ?|\+|\*| ")  # escaped characte
 GAP = r"[^,.;:!?，。；：！？、\n]{0,18}?"
 MEANT = {"..": GAP, "+": r"\+", "*": "[a-z]*", " ": r"[\s\-]*"}
 PLAIN = re.compile(r"@?[\w .*-]+")  # always makes a pattern
+UNMEANT = re.compile(r"(?<!\\)\)(?:\+|\*[^;\s)|])|\\[a-z][+*]")  # what would repeat a group or a class elsewhere
 LETTER = "[a-z0-9]"
 HEAD = re.compile(rf"{LETTER}+(?![?{{]|{LETTER})|{LETTER}+(?={LETTER}[?{{])")  # what a term begins with, by letter
 
@@ -25,9 +26,11 @@ class VocabularyError(ValueError):
 
 
 def listed(written):
-    """The terms of a text that parts them by `;`. Errors: VocabularyError for one that makes no pattern."""
+    """The terms of a text that parts them by `;`. Errors: VocabularyError for one that makes no pattern, or not the one meant."""
     terms = [term.strip() for term in str(written).split(";") if term.strip()]
     for term in terms:
+        if UNMEANT.search(term):
+            raise VocabularyError(f"in the term {term!r} + is a plus sign and * the end of a stem; how often is said so: (a ){{0,3}}")
         if not PLAIN.fullmatch(term):
             pattern(term.lower())
     return terms

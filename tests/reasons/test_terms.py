@@ -111,3 +111,18 @@ def test_a_rubric_is_kept_with_all_but_its_patterns(rubric):
     assert b"ahocorasick" in kept and b"_compile" not in kept
     again = pickle.loads(kept)
     assert again == rubric and [mark_reason(answer, again) for answer in answers] == marks
+
+
+MISTAKEN = ["(big |small )*(sum|total)", "(big |small )+sum", r"\w+ sum", r"param\w* sum"]
+REPEATED = ["(big |small ){0,3}(sum|total)", "(error|noise)*", "numeric* error", r"m \+ v", r"(s|\(a\)) \+ b"]
+
+
+@pytest.mark.parametrize("term", MISTAKEN)
+def test_a_term_that_would_repeat_as_in_a_regular_expression_is_refused(term):
+    with pytest.raises(VocabularyError, match=r"\{0,3\}"):
+        listed(f"card; {term}")
+
+
+@pytest.mark.parametrize("term", REPEATED)
+def test_a_term_that_repeats_or_ends_a_stem_as_tables_say_it_is_read(term):
+    assert listed(term) == [term]
