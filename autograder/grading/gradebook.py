@@ -312,7 +312,8 @@ def _in_words():
 ADVICE = {
     "no such": "another version of nbgrader made it; `nbgrader db upgrade` brings it up to date",
     "locked": "another program is writing to it; when that is done, grade again: what is marked is kept",
-    "readonly": "let yourself write to the file and to the folder it lies in, and grade again",
+    "readonly": (writable := "let yourself write to the file and to the folder it lies in, and grade again"),
+    "unable to open": writable,
     "full": "make room, and grade again: what is marked is kept",
     "malformed": "put a copy of it back, and grade again: what is marked since is marked anew",
 }

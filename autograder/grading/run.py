@@ -495,6 +495,11 @@ def _write(path, data, mode=0o444):
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(".new")  # short, since the file's own name may be as long as a name can be
     beside.unlink(missing_ok=True)
-    beside.write_bytes(data)
-    os.chmod(beside, mode)
-    os.replace(beside, path)
+    try:
+        beside.write_bytes(data)
+        os.chmod(beside, mode)
+        os.replace(beside, path)
+    except OSError as error:
+        error.filename = str(path)  # which a full disk does not tell
+        beside.unlink(missing_ok=True)
+        raise

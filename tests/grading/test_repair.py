@@ -145,6 +145,36 @@ def test_a_renamed_file_is_found_and_two_are_not_chosen_from(tmp_path):
     assert "none of the notebooks" in marking.take(tmp_path, PAPER).unreadable.en
 
 
+# what lies in a folder, and which of it is the notebook "memory" of an assignment that also has "memory_2" and "Pipelines"
+HANDED_IN = {
+    ("memory.ipynb", "x.ipynb"): "memory.ipynb",
+    ("pipelines (1).ipynb",): None,
+    ("memory_2 (1).ipynb", "Memory (1).ipynb"): "Memory (1).ipynb",
+    ("memory_2.ipynb", "Untitled.ipynb"): "Untitled.ipynb",
+    ("memory_2.ipynb", "memory_2 (1).ipynb"): None,
+}
+
+
+@pytest.mark.parametrize(("names", "wanted"), HANDED_IN.items())
+def test_another_notebook_of_the_assignment_is_not_taken_for_a_missing_one(tmp_path, names, wanted):
+    for name in names:
+        put(tmp_path, name)
+    try:
+        found = repair.find(tmp_path, "memory", ("memory", "memory_2", "Pipelines"))[0].name
+    except repair.Unreadable as error:
+        found, said = None, error.why.en
+        assert said == "no notebook memory.ipynb was handed in"
+    assert found == wanted
+
+
+def test_a_file_that_is_gone_when_it_is_looked_at_is_left_out(tmp_path, monkeypatch):
+    for name in ("one.txt", "two.txt"):
+        (tmp_path / name).write_text(name)
+    lstat = Path.lstat
+    monkeypatch.setattr(Path, "lstat", lambda path: (path.name == "one.txt" and path.unlink(), lstat(path))[1])
+    assert [name for name, *_ in repair.listed(tmp_path)] == ["two.txt"]
+
+
 @pytest.mark.parametrize("kind", ["link", "folder", "pipe", "nothing"])
 def test_links_and_other_things_are_not_opened(tmp_path, kind):
     put(tmp_path.parent, "elsewhere.ipynb")

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.nbgrader.course import Course
+from tests.nbgrader.course import Copy, Course
 
 
 @pytest.fixture(scope="session")
@@ -9,3 +9,9 @@ def course(tmp_path_factory):
     course = Course(tmp_path_factory.mktemp("course"))
     course.grade()
     return course
+
+
+@pytest.fixture
+def fresh(course, tmp_path):
+    """The sample class of three, not marked yet."""
+    return Copy(course, tmp_path / "course")

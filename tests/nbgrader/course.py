@@ -108,6 +108,13 @@ class Copy(Course):
             return list(database.execute(statement, values))
 
 
+class Again(Copy):
+    """A copy of a course whose class is marked."""
+
+    def __init__(self, course, folder):
+        self.folder, self.assignment = shutil.copytree(course.folder, folder), course.assignment
+
+
 def cells(notebook):
     return {cell.metadata.nbgrader.grade_id: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
 

@@ -35,12 +35,6 @@ CLASS = 12
 
 
 @pytest.fixture
-def fresh(course, tmp_path):
-    """The sample class of three, not marked yet."""
-    return Copy(course, tmp_path / "course")
-
-
-@pytest.fixture
 def larger(fresh):
     """A class of a dozen."""
     for number in range(CLASS - 3):

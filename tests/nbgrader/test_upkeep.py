@@ -1,0 +1,204 @@
+"""A marked course in which others have been at work: rows, files and times edited, removed or in the way, before a run or during it."""
+
+import os
+import shutil
+
+import pytest
+
+from autograder.grading import gradebook, run
+from autograder.grading.cli import main
+from autograder.grading.run import Options, grade
+from formulary import InputError
+from tests.nbgrader.course import PS, Again
+
+STUDENT = "student_flawed"
+MINE = f"""(select mine.id from submitted_notebook as mine
+join submitted_assignment as whole on mine.assignment_id = whole.id where student_id = '{STUDENT}')"""
+
+
+@pytest.fixture(scope="module")
+def marked(course, tmp_path_factory):
+    """The class of three, marked."""
+    made = Again(course, tmp_path_factory.mktemp("marked") / "course")
+    made.grade(force=True)
+    return made
+
+
+@pytest.fixture
+def again(marked, tmp_path):
+    """The class of three, marked, to work in."""
+    return Again(marked, tmp_path / "course")
+
+
+def folder(course, kind, student=STUDENT):
+    return course.notebook(kind, student).parent
+
+
+# --- the gradebook -----------------------------------------------------------------------------------------------------
+
+EDITS = {
+    "a grade": f"delete from grade where id = (select min(id) from grade where notebook_id = {MINE})",
+    "a comment": f"delete from comment where id = (select min(id) from comment where notebook_id = {MINE})",
+    "a grade of an unknown cell": f"update grade set cell_id = 'x' where id = (select min(id) from grade where notebook_id = {MINE})",
+    "all of a notebook": f"delete from grade where notebook_id = {MINE}; delete from submitted_notebook where id = {MINE}",
+    "a submission": f"delete from submitted_assignment where student_id = '{STUDENT}'",
+    "a student": f"delete from student where id = '{STUDENT}'",
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_what_was_deleted_from_the_gradebook_is_not_reported_and_is_made_again(again, edit, capsys):
+    before = again.rows()
+    for statement in edit.split(";"):
+        again.say(statement)
+    assert main(["grade", "report", PS, "--course", str(again.folder)]) == 0
+    assert STUDENT not in (again.folder / "reports" / f"{PS}-students.csv").read_text("utf-8-sig")
+    assert again.grade(workers=1, feedback=False).unchanged == 2
+    assert again.rows() == before
+
+
+def test_an_assignment_without_its_cells_is_to_be_built_again(again):
+    again.say("delete from source_cell")
+    with pytest.raises(InputError, match="psi course build"):
+        again.grade()
+
+
+def test_a_time_that_is_none_is_told(again):
+    again.say("update assignment set duedate = 'soon'")
+    with pytest.raises(InputError, match="gradebook holds what"):
+        again.grade()
+
+
+@pytest.mark.parametrize(
+    ("pragma", "advice"), [("query_only = on", "write to the file"), ("max_page_count = 1", "make room")], ids=["read-only", "full"]
+)
+def test_a_gradebook_that_takes_no_more_is_told(again, pragma, advice):
+    batch = [(None, (f"student_{number:03}", PS), gradebook.Handed(None, "", "", run.BROKEN)) for number in range(run.BATCH_MOST)]
+    before = again.rows()
+    with pytest.raises(InputError, match=advice), run.Course.load(again.folder).book(PS) as book:
+        book.db.exec_driver_sql(f"pragma {pragma}")
+        book.enter(batch, None)
+    assert again.rows() == before
+
+
+# --- what a person has marked ------------------------------------------------------------------------------------------
+
+
+def late(course):
+    """The score of STUDENT's submission, and what is taken from it."""
+    with course.gradebook() as book:
+        mine = book.find_submission_notebook(PS, PS, STUDENT)
+        return mine.score, mine.late_submission_penalty
+
+
+def test_when_something_was_handed_in_or_due_changes_the_penalty_alone(again):
+    again.say("update grade set manual_score = 0.5, needs_manual_grade = 0")
+    before = again.rows()
+    tally = again.grade(workers=1, force=True)
+    assert again.rows() == before and (tally.graded, tally.waiting) == (3, 0)
+    with open(again.folder / "nbgrader_config.py", "a") as config:
+        config.write("c.LateSubmissionPlugin.penalty_method = 'zero'\n")
+    (folder(again, "submitted") / "timestamp.txt").write_text("2026-01-30 15:58:23 UTC")
+    assert again.grade(workers=1).unchanged == 2
+    assert (folder(again, "autograded") / "timestamp.txt").read_text() == "2026-01-30 15:58:23 UTC" and not late(again)[1]
+    again.say("update assignment set duedate = '2026-01-30 12:00:00.000000'")
+    assert again.grade(workers=1).unchanged == 0
+    score, taken = late(again)
+    assert score == taken > 0
+    with again.gradebook() as book:
+        book.grant_extension(PS, STUDENT, hours=4)
+    tally = again.grade(workers=1)
+    assert (tally.unchanged, tally.graded, tally.pages) == (2, 3, 1) and not late(again)[1]
+    assert again.rows() == before
+
+
+def test_what_a_person_has_marked_is_shown_again_where_the_answers_change(again):
+    again.say("update grade set manual_score = 0.5, needs_manual_grade = 0")
+    again.hand_in(STUDENT, again.read("submitted", "student_perfect"))
+    tally = again.grade(workers=1, feedback=False)
+    assert (tally.unchanged, tally.waiting) == (2, 1)
+    assert all(grade[1:3] == (0.5, True) for grade in again.grades(STUDENT).values())
+
+
+@pytest.mark.parametrize("stamp", ["the day after tomorrow", ""])
+def test_a_timestamp_that_is_none_is_told(again, stamp):
+    (folder(again, "submitted") / "timestamp.txt").write_text(stamp)
+    for unchanged in (2, 3):
+        tally = again.grade(workers=1, feedback=False)
+        assert tally.unchanged == unchanged and "holds no time" in tally.doubts[STUDENT]
+    assert "holds no time" in dict(again.say("select student, reason from psi_marked"))[STUDENT]
+
+
+# --- files and folders -------------------------------------------------------------------------------------------------
+
+
+def test_a_marked_notebook_that_is_not_as_it_was_left_is_made_again(again, marked):
+    for student, change in {STUDENT: lambda data: data[:500], "student_perfect": lambda data: data + b" "}.items():
+        path = again.notebook("autograded", student)
+        path.chmod(0o644)
+        path.write_bytes(change(path.read_bytes()))
+    assert again.grade(workers=1).unchanged == 1
+    assert all(again.read("autograded", student) == marked.read("autograded", student) for student in (STUDENT, "student_perfect"))
+
+
+def test_what_is_in_the_way_costs_only_whose_it_is(again):
+    shutil.rmtree(folder(again, "autograded"))
+    folder(again, "autograded").write_text("in the way")
+    page = folder(again, "feedback", "student_perfect") / f"{PS}.html"
+    page.unlink()
+    page.mkdir()
+    shutil.rmtree(again.folder / "feedback" / "student_blank")
+    tally = again.grade(workers=1, force=True)
+    assert (tally.graded, tally.waiting, tally.broken) == (1, 1, 1) and set(tally.faults) == {STUDENT, "student_perfect"}
+    assert (folder(again, "feedback", "student_blank") / f"{PS}.html").is_file()
+
+
+def test_whoever_is_gone_is_not_looked_for(again):
+    for kind in ("submitted", "autograded", "feedback"):
+        shutil.rmtree(again.folder / kind / STUDENT)
+    tally = again.grade(workers=1)
+    assert (tally.unchanged, tally.pages, tally.faults) == (2, 0, {})
+    assert again.grades(STUDENT)
+
+
+def test_whoever_leaves_or_comes_during_a_run_is_left_out_and_marked_in_the_next(fresh):
+    def watch(tally, total):
+        if tally.graded + tally.waiting == 1 and (fresh.folder / "submitted" / "student_perfect").exists():
+            (fresh.folder / "submitted" / "student_perfect").rename(fresh.folder / "submitted" / "student_zoe")
+
+    tally = grade(fresh.folder, PS, Options(workers=1), watch)
+    assert (tally.graded + tally.waiting, tally.faults) == (2, {})
+    assert {student for (student,) in fresh.say("select student_id from submitted_assignment")} == {"student_blank", STUDENT}
+    assert fresh.grade(workers=1).unchanged == 2
+
+
+def test_a_run_killed_between_notebook_and_gradebook_leaves_no_trace(again, marked, monkeypatch):
+    before, handed_in = again.rows(), again.notebook("submitted", STUDENT).read_bytes()
+    again.hand_in(STUDENT, again.read("submitted", "student_perfect"))
+    if not (child := os.fork()):
+        monkeypatch.setattr(gradebook.Book, "enter", lambda *_: os._exit(9))
+        again.grade(workers=1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert again.read("autograded", STUDENT) != marked.read("autograded", STUDENT)
+    again.notebook("submitted", STUDENT).write_bytes(handed_in)
+    again.grade(workers=1)
+    assert again.rows() == before and again.read("autograded", STUDENT) == marked.read("autograded", STUDENT)
+
+
+# --- settings ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_users_own_settings_count_where_the_course_has_none(again, tmp_path, monkeypatch):
+    (tmp_path / "nbgrader_config.py").write_text(
+        "c.LateSubmissionPlugin.penalty_method = 'zero'\nc.CourseDirectory.root = '/elsewhere'\nc.CourseDirectory.db_url = 'sqlite:///x.db'\n"
+    )
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path))
+    with open(again.folder / "nbgrader_config.py", "a") as config:
+        config.write("c.CourseDirectory.db_url = 'sqlite:///gradebook.db'\n")
+    course = run.Course.load(again.folder)
+    assert (course.penalty(STUDENT, 5.0, 9.0), course.root) == (5.0, again.folder)
+    with course.book(PS) as book:
+        assert STUDENT in book.students()
+    monkeypatch.undo()
+    assert run.Course.load(again.folder).penalty(STUDENT, 5.0, 9.0) is None
