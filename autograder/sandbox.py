@@ -70,7 +70,7 @@ def _run(cells):
     if not floor():
         return [lambda names: dict.fromkeys(names, Unread(NOT_RUN))] * len(wanted)
     try:
-        whole = _jailed(cells)
+        whole = _jailed(cells, limits.SECONDS)
         complete = all(_kept(index) in whole.answers for index in wanted)
         results = dict.fromkeys(wanted, whole) if complete else _one_by_one(cells, wanted)
     except JailFault:
@@ -81,26 +81,24 @@ def _run(cells):
 def _one_by_one(cells, wanted):
     """Results of running only as far as each cell, up to the one that ends the run: an early end costs no earlier answer.
 
-    No run is begun when together they have taken as long as one may.
+    Together they may take as long as one.
     """
     results, deadline = {}, time.monotonic() + limits.SECONDS
     for index in wanted:
-        result = _jailed(cells[: index + 1])
+        result = _jailed(cells[: index + 1], deadline - time.monotonic())
         if _kept(index) not in result.answers:
             break
         results[index] = result
-        if time.monotonic() > deadline:
-            break
     return results
 
 
-def _jailed(cells):
+def _jailed(cells, seconds):
     sources = [_source(index, source, names) for index, (source, names) in enumerate(cells)]
     flat = [part for parts in sources for part in parts]
     kept = [_kept(index) for index, (_, names) in enumerate(cells) if names is not None]
     preload = SLOW if any(IMPORTS_SLOW.search(source) for source, _ in cells) else ()
     run = lambda: run_jailed(
-        flat, kept, preload=preload, limits=Limits(seconds=limits.SECONDS, cpu_seconds=limits.SECONDS, answer_bytes=limits.OUTPUT)
+        flat, kept, preload=preload, limits=Limits(seconds=seconds, cpu_seconds=limits.SECONDS, answer_bytes=limits.OUTPUT)
     )
     try:
         return run()

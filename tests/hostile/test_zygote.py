@@ -159,18 +159,24 @@ def test_honest_cells_work(name, without):
 
 # What a run leaves in the libraries that its zygote has warmed, and the dice they throw.
 TRACES = """
-import random, matplotlib as mpl, matplotlib.pyplot as plt, numpy as np, sympy as sp, sympy.core.random as dice
+import locale, os, random, signal, sys, warnings
+import matplotlib as mpl, matplotlib.pyplot as plt, numpy as np, sympy as sp, sympy.core.random as dice
 traces = [plt.get_fignums(), mpl.rcParams["lines.linewidth"], sp.Symbol("x").is_positive, hasattr(np, "mark")]
+traces += [os.environ.get("MARK"), os.umask(0), len(warnings.filters), locale.setlocale(locale.LC_ALL), sys.getrecursionlimit()]
+traces += [str(signal.getsignal(signal.SIGINT)), "mark" in sys.modules, np.geterr(), sp.Rational.limit_denominator.__name__]
 thrown = [float(np.random.rand()), random.random(), dice.rng.random()]
 plt.figure(), mpl.rcParams.update({"lines.linewidth": 99})
 sp.Symbol.is_positive, np.mark = True, True
+os.environ["MARK"], sys.modules["mark"], sp.Rational.limit_denominator = "x", np, max
+os.chdir("/"), warnings.simplefilter("error"), locale.setlocale(locale.LC_ALL, "C"), sys.setrecursionlimit(99)
+signal.signal(signal.SIGINT, signal.SIG_IGN), np.seterr(all="raise")
 """
 
 
 def test_runs_of_warmed_zygotes_find_no_trace_of_another_and_throw_the_same_dice():
     found = [run_jailed([TRACES], ["traces", "thrown"], preload=sandbox.SLOW, without=without) for without in ((), (), ("namespaces",))]
     assert found[0].answers == found[1].answers == found[2].answers, found
-    assert found[0].answers["traces"][0] == []
+    assert found[0].answers["traces"][0] == [] and {run.verdict for run in found} == {"ok"}, found
 
 
 @pytest.mark.parametrize("name", warm.FIRST_USES)
@@ -183,6 +189,14 @@ def test_a_warmed_zygote_holds_no_file_open():
     source = zygote(sandbox.SLOW)
     forks = [source.process.pid, *_children(source.process.pid)][-1]
     assert {path for handle in pathlib.Path(f"/proc/{forks}/fd").iterdir() if (path := os.readlink(handle))[0] == "/"} == {"/dev/null"}
+
+
+@ladders
+def test_no_memory_of_it_is_shared_so_that_one_run_could_write_it_for_another(without):
+    source = zygote(sandbox.SLOW, without)
+    for process in [source.process.pid, *_children(source.process.pid)]:
+        rights = [line.split()[1] for line in pathlib.Path(f"/proc/{process}/maps").read_text().splitlines()]
+        assert rights and not [right for right in rights if right.endswith("s") and "w" in right]
 
 
 def test_arrays_pass_to_the_tests_and_back():
