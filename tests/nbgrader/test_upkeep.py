@@ -3,6 +3,7 @@
 import os
 import shutil
 
+import nbformat
 import pytest
 
 from autograder.grading import gradebook, run
@@ -79,6 +80,20 @@ def test_a_gradebook_that_takes_no_more_is_told(again, pragma, advice):
         book.db.exec_driver_sql(f"pragma {pragma}")
         book.enter(batch, None)
     assert again.rows() == before
+
+
+def test_each_notebook_of_an_assignment_has_its_own_lines(fresh):
+    with fresh.gradebook() as book:
+        book.add_notebook("warmup", PS, kernelspec="{}")
+        book.add_grade_cell("w-test", "warmup", PS, max_score=2, cell_type="code")
+        book.add_source_cell("w-test", "warmup", PS, cell_type="code", source="assert x", locked=True)
+    warmup = fresh.notebook("submitted", "student_perfect").with_name("Warmup (1).ipynb")
+    warmup.write_text(nbformat.writes(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x = 1")])))
+    tally = fresh.grade(workers=1, feedback=False)
+    assert (tally.graded, tally.waiting) == (1, 5)
+    reasons = dict(fresh.say("select student, reason from psi_marked where paper = 'warmup'"))
+    assert reasons["student_perfect"].startswith("1 line waits; the file is called Warmup (1).ipynb")
+    assert reasons[STUDENT] == "1 line waits; no notebook warmup.ipynb was handed in"
 
 
 # --- what a person has marked ------------------------------------------------------------------------------------------
