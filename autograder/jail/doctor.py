@@ -3,7 +3,7 @@
 import platform
 import sys
 
-from . import kernel, landlock, runs, seccomp
+from . import kernel, landlock, places, runs, seccomp
 from .limits import Limits
 from .warden import JailFault, Zygote
 
@@ -50,6 +50,7 @@ def _needed():
         (version > 0, "Landlock: files, and from version 4 TCP, from 6 signals", f"version {version}"),
         (seccomp.available(), "seccomp: no sockets, processes, programs, signals to others", ""),
         (kernel.SUPPORTED, "limits on memory, computing, files, threads, output", ""),
+        (not places.exposes(places.root()), "the project elsewhere than the libraries that code may read", places.root()),
     ]
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import threading
 
-from . import landlock, plain, seccomp
+from . import landlock, places, plain, seccomp
 from .limits import Limits
 from .warden import Zygote
 
@@ -32,8 +32,8 @@ class JailResult:
 
 @functools.cache
 def floor():
-    """Whether this machine can lock code in at all: Linux with Landlock and seccomp. Where it can't, no code is run."""
-    return landlock.abi() > 0 and seccomp.available()
+    """Whether code can be locked in here at all: Linux with Landlock and seccomp, the project out of its sight. Else none is run."""
+    return landlock.abi() > 0 and seccomp.available() and not places.exposes(places.root())
 
 
 def run_jailed(sources, names, *, preload=(), limits=_DEFAULT, workdir_files=None, without=()):

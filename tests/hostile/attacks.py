@@ -206,7 +206,7 @@ import io, tarfile
 data = io.BytesIO()
 with tarfile.open(fileobj=data, mode='w') as t:
     entry = tarfile.TarInfo(T['folder'] + '/new'); entry.size = 1; t.addfile(entry, io.BytesIO(b'x'))
-data.seek(0); tarfile.open(fileobj=data).extractall('/', filter='fully_trusted')"""),
+data.seek(0); tarfile.open(fileobj=data).extractall('/', filter='fully_trusted')""", real=True),
     Attack("where cores are dumped", "open('/proc/sys/kernel/core_pattern', 'w').write('|/bin/false')"),
     Attack("spare oneself when memory is short", "open('/proc/self/oom_score_adj', 'w').write('-1000')"),
     Attack("out of the control group", "open('/sys/fs/cgroup/cgroup.procs', 'w').write('1')"),

@@ -25,7 +25,8 @@ TABLE = Path(__file__).with_name("COMPARISON.md")
 TRICKS = (
     "nothing", "patch abs", "patch isclose", "equal to everything", "a float that lies", "patch compile", "an import hook",
     "a trace function", "a display hook", "raise SystemExit while called", "raise text that looks like points", "not a function",
-    "return a function", "return what can't be read", "leave while called",
+    "return a function", "return what can't be read", "leave while called", "true whatever is asked", "the examiner's own argument",
+    "an array that equals each of its elements",
 )  # fmt: skip
 # And those that only a notebook's kernel can meet.
 IPYTHON = {
@@ -42,7 +43,7 @@ FILES = (
     "read the key", "read the gradebook", "read another submission", "through a link of one's own", "through dots", "import the key",
     "map the key", "change into it", "write a file outside", "delete another submission", "give oneself points", "overwrite the key",
     "append to the key", "rename the key", "truncate by path", "truncate while opening to read", "make the key unreadable",
-    "change its date", "label it", "make a folder outside", "move oneself out",
+    "change its date", "label it", "make a folder outside", "move oneself out", "out of an archive",
 )  # fmt: skip
 STOCK_TESTS = (
     "assert twice(21) == 42",

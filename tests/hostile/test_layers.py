@@ -119,6 +119,16 @@ def test_where_nothing_can_be_locked_in_nothing_is_run(elsewhere, capsys):
     assert "Only literal answers are marked here" in capsys.readouterr().out
 
 
+def test_where_the_project_can_be_read_nothing_is_run(monkeypatch, capsys):
+    monkeypatch.setattr(places, "_SYSTEM", (os.path.dirname(places.root()),))
+    floor.cache_clear()
+    try:
+        assert run_jailed(["answer = 1"], ["answer"]).verdict == "refused"
+        assert main(["grade", "doctor"]) == 1 and "NO   the project elsewhere" in capsys.readouterr().out
+    finally:
+        floor.cache_clear()
+
+
 def test_a_jail_that_can_not_be_built_runs_nothing(monkeypatch):
     impossible = runs.Limits(disk_bytes=-1, file_bytes=-2)
     result = run_jailed(["answer = 1"], ["answer"], limits=impossible)
