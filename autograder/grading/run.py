@@ -73,12 +73,22 @@ class Course:
 
     def students(self, assignment):
         """Everyone who has a folder for the assignment in `submitted`."""
-        parts = self.place("submitted", ANYONE, assignment).parts
-        level = next(level for level, part in enumerate(parts) if ANYONE in part)
-        top, before, after = Path(*parts[:level]), *parts[level].split(ANYONE, 1)
-        folders = sorted(path.name for path in top.iterdir() if path.is_dir() and not path.is_symlink()) if top.is_dir() else []
+        top, part = self._top(assignment)
+        before, after = part.split(ANYONE, 1)
+        folders = sorted(path.name for path in top.iterdir() if path.is_dir()) if top.is_dir() else []
         names = [name[len(before) :].removesuffix(after) for name in folders if name.startswith(before) and name.endswith(after)]
         return [name for name in names if _is_there(self.place("submitted", name, assignment))]
+
+    def is_link(self, student, assignment):
+        """Whether what a student handed in lies behind a link, which may lead anywhere."""
+        (top, _), folder = self._top(assignment), self.place("submitted", student, assignment)
+        return any(path.is_symlink() for path in [folder, *folder.parents][: len(folder.parts) - len(top.parts)])
+
+    def _top(self, assignment):
+        """(the folder in which the class's folders lie, how those are called)."""
+        parts = self.place("submitted", ANYONE, assignment).parts
+        level = next(level for level, part in enumerate(parts) if ANYONE in part)
+        return Path(*parts[:level]), parts[level]
 
     def book(self, assignment):
         """The gradebook, for one assignment. Raises InputError if there is none of that name, or it was never generated."""
@@ -243,13 +253,15 @@ class _Run:
         return found
 
     def _students(self):
-        """Everyone whose name can be written into the gradebook."""
+        """Everyone whose folder can be graded; of the others it is told why not."""
         for student in self.course.students(self.name):
             name = student.encode(errors="backslashreplace").decode()
-            if name == student:
-                yield student
-            else:
+            if name != student:
                 self.tally.faults[name] = "the folder's name is not in UTF-8; rename it, and grade again"
+            elif self.course.is_link(student, self.name):
+                self.tally.faults[name] = "the folder is a link, and links are not followed; put the folder itself there, and grade again"
+            else:
+                yield student
 
     def _when(self, student, due):
         """(what timestamp.txt says, what is to be told of it, a hash of that and of when it was due)."""

@@ -168,6 +168,14 @@ def test_what_is_in_the_way_costs_only_whose_it_is(again):
     assert (folder(again, "feedback", "student_blank") / f"{PS}.html").is_file()
 
 
+@pytest.mark.parametrize("linked", ["student_flawed", f"student_flawed/{PS}"])
+def test_a_folder_that_is_a_link_is_told_and_not_followed(again, tmp_path, linked):
+    place = again.folder / "submitted" / linked
+    place.symlink_to(place.rename(tmp_path / "elsewhere"))
+    tally = again.grade(workers=1)
+    assert (tally.unchanged, set(tally.faults)) == (2, {STUDENT}) and "is a link" in tally.faults[STUDENT]
+
+
 def test_whoever_is_gone_is_not_looked_for(again):
     for kind in ("submitted", "autograded", "feedback"):
         shutil.rmtree(again.folder / kind / STUDENT)
