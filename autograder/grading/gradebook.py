@@ -286,15 +286,17 @@ class Book:
         return {where: told for group in groups for where, told in self._standing(group)}
 
     def _standing(self, students):
-        most = {cell["name"]: cell["max_score"] or 0.0 for cell in self.cells}
+        worth = {cell["id"]: cell["max_score"] or 0.0 for cell in self.cells}
         found = self._notebooks(self._submitted(students))
-        ids = [row["id"] for row in found.values()]
-        rows = {table: self._rows(table, ids) for table in KINDS}
+        rows = {table: self._rows(table, [row["id"] for row in found.values()]) for table in KINDS}
         for (student, paper), row in found.items():
-            held = (
-                {name: rows[table].get((row["id"], cell), NO_ROW) for cell, name in self.cells_of[table, paper].items()} for table in KINDS
-            )
-            yield (student, paper), _standing(*held, row["late_submission_penalty"] or 0, most)
+            held = {
+                table: {
+                    name: (rows[table].get((row["id"], cell), NO_ROW), worth[cell]) for cell, name in self.cells_of[table, paper].items()
+                }
+                for table in KINDS
+            }
+            yield (student, paper), _standing(held[GRADE], held[COMMENT], row["late_submission_penalty"] or 0)
 
 
 PATIENCE = 30.0  # s that we wait for another program, a formgrader say, to be done with the file
@@ -396,18 +398,18 @@ def _comment(done, name, *_):
     return {"auto_comment": done.remarks[name]} if name in done.remarks else {}
 
 
-def _standing(grades, comments, late, most):
+def _standing(grades, comments, late):
     """What the pages and tables tell of a notebook; where a person has marked, our own proposal is out of date."""
-    scores = {name: (_score(row), most[name]) for name, row in grades.items()}
-    by_person = sorted(name for name, row in grades.items() if row["manual_score"] is not None)
+    scores = {name: (_score(row), worth) for name, (row, worth) in grades.items()}
+    by_person = sorted(name for name, (row, _) in grades.items() if row["manual_score"] is not None)
     return {
         "scores": scores,
-        "comments": {name: _said(row, name in by_person) for name, row in comments.items()},
+        "comments": {name: _said(row, name in by_person) for name, (row, _) in comments.items()},
         "total": sum(score for score, _ in scores.values()),
         "most": sum(worth for _, worth in scores.values()),
         "penalty": late,
         "by_person": by_person,
-        "waiting": sum(row["needs_manual_grade"] for row in grades.values()),
+        "waiting": sum(row["needs_manual_grade"] for row, _ in grades.values()),
     }
 
 

@@ -63,8 +63,8 @@ JOURNAL = Table(
     "psi_marked",
     MetaData(),
     *(Column(name, String(128), primary_key=True) for name in ("assignment", "student", "paper")),
-    Column("source", String(64)),  # hash of what was handed in, and when
-    Column("how", String(64)),  # hash of the marking, and of what was handed out
+    Column("source", String(64)),  # hash of what was handed in
+    Column("how", String(64)),  # hash of the marking, of what was handed out, and of when it was handed in and due
     Column("keys", Text),  # {exercise: hash of what its marks depend on}
     Column("answers", Text),
     Column("lines", Text),  # {grade id: [points, status, needs a person, mistakes]}

@@ -87,13 +87,18 @@ def test_each_notebook_of_an_assignment_has_its_own_lines(fresh):
         book.add_notebook("warmup", PS, kernelspec="{}")
         book.add_grade_cell("w-test", "warmup", PS, max_score=2, cell_type="code")
         book.add_source_cell("w-test", "warmup", PS, cell_type="code", source="assert x", locked=True)
+        book.add_grade_cell("w-essay", "warmup", PS, max_score=3, cell_type="markdown")
+        book.add_solution_cell("w-essay", "warmup", PS)
+        book.add_source_cell("w-essay", "warmup", PS, cell_type="markdown", source="write", locked=False)
     warmup = fresh.notebook("submitted", "student_perfect").with_name("Warmup (1).ipynb")
     warmup.write_text(nbformat.writes(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x = 1")])))
     tally = fresh.grade(workers=1, feedback=False)
     assert (tally.graded, tally.waiting) == (1, 5)
     reasons = dict(fresh.say("select student, reason from psi_marked where paper = 'warmup'"))
-    assert reasons["student_perfect"].startswith("1 line waits; the file is called Warmup (1).ipynb")
-    assert reasons[STUDENT] == "1 line waits; no notebook warmup.ipynb was handed in"
+    assert reasons["student_perfect"].startswith("2 lines wait; the file is called Warmup (1).ipynb")
+    assert reasons[STUDENT] == "2 lines wait; no notebook warmup.ipynb was handed in"
+    with run.Course.load(fresh.folder).book(PS) as book:
+        assert book.standing([STUDENT])[STUDENT, "warmup"]["most"] == 5
 
 
 # --- what a person has marked ------------------------------------------------------------------------------------------
