@@ -72,11 +72,12 @@ class Course:
         return Path(self.root, self.directory["directory_structure"].format(**names))
 
     def students(self, assignment):
-        """Everyone who has a folder for the assignment in `submitted`."""
+        """Everyone who has a folder for the assignment in `submitted`; like nbgrader's, none is hidden."""
         top, part = self._top(assignment)
         before, after = part.split(ANYONE, 1)
         folders = sorted(path.name for path in top.iterdir() if path.is_dir()) if top.is_dir() else []
-        names = [name[len(before) :].removesuffix(after) for name in folders if name.startswith(before) and name.endswith(after)]
+        theirs = (name for name in folders if name.startswith(before) and name.endswith(after) and not name.startswith("."))
+        names = [name[len(before) :].removesuffix(after) for name in theirs]
         return [name for name in names if _is_there(self.place("submitted", name, assignment))]
 
     def is_link(self, student, assignment):

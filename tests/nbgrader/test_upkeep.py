@@ -189,11 +189,12 @@ def test_whoever_is_gone_is_not_looked_for(again):
     assert again.grades(STUDENT)
 
 
-def test_whoever_leaves_or_comes_during_a_run_is_left_out_and_marked_in_the_next(fresh):
+def test_whoever_leaves_or_comes_during_a_run_is_left_out_and_marked_in_the_next_and_who_is_hidden_is_nobody(fresh):
     def watch(tally, total):
         if tally.graded + tally.waiting == 1 and (fresh.folder / "submitted" / "student_perfect").exists():
             (fresh.folder / "submitted" / "student_perfect").rename(fresh.folder / "submitted" / "student_zoe")
 
+    (fresh.folder / "submitted" / ".ipynb_checkpoints" / PS).mkdir(parents=True)
     tally = grade(fresh.folder, PS, Options(workers=1), watch)
     assert (tally.graded + tally.waiting, tally.faults) == (2, {})
     assert {student for (student,) in fresh.say("select student_id from submitted_assignment")} == {"student_blank", STUDENT}
