@@ -224,7 +224,7 @@ def test_the_users_own_settings_count_where_the_course_has_none(again, tmp_path,
     )
     monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path))
     with open(again.folder / "nbgrader_config.py", "a") as config:
-        config.write("c.CourseDirectory.db_url = 'sqlite:///gradebook.db'\n")
+        config.write("c.CourseDirectory.pop('root')\nc.CourseDirectory.db_url = 'sqlite:///gradebook.db'\n")
     course = run.Course.load(again.folder)
     assert (course.penalty(STUDENT, 5.0, 9.0), course.root) == (5.0, again.folder)
     with course.book(PS) as book:
