@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -63,9 +64,18 @@ def test_the_attack_does_harm_where_there_is_no_jail(attack, tmp_path):
         run = subprocess.run(
             [sys.executable, "-c", cell], cwd=tmp_path / "work", pass_fds=[world.handle], capture_output=True, timeout=60, check=False
         )
-        assert world.harm(run.stdout.decode()) != [], run.stderr.decode()
+        assert _harm_before_long(world, run.stdout.decode()), run.stderr.decode()
     finally:
         world.close()
+
+
+def _harm_before_long(world, seen):
+    """The harm done, as soon as there is any: on a busy machine it takes a killed process a while to end."""
+    for _ in range(600):
+        if harm := world.harm(seen):
+            return harm
+        time.sleep(0.05)
+    return []
 
 
 @pytest.mark.parametrize("cell", IN_PROCESS.values(), ids=IN_PROCESS.keys())
