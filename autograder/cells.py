@@ -4,7 +4,7 @@ import ast
 import re
 import warnings
 
-from formulary.arithmetic import BITS, compute
+from formulary.arithmetic import BITS, NotArithmetic, compute
 
 from . import limits
 from .answer import Unread
@@ -72,7 +72,7 @@ def _assign(statement, known, found):
         return False
     try:
         literal = _literal(value, known)
-    except ValueError:  # it is no arithmetic, or holds a number too long to be told
+    except NotArithmetic:
         return False
     for target in targets:
         known[target.id] = found[target.id] = literal

@@ -36,19 +36,25 @@ def markdown(result, languages=LANGUAGES, reveal=True, see=None):
 def html(result, languages=LANGUAGES, reveal=True, see=None):
     """The line as HTML without any markup of the learner's in it."""
     sign, title, score = map(escape, heading(result, languages))
-    lists = "".join(f'<ul lang="{language}">{_items(_told(result, language, reveal, see))}</ul>' for language in languages)
+    lists = "".join(f'<ul lang="{language}">{_items(result, language, reveal, see)}</ul>' for language in languages)
     return f"<p>{sign} <b>{title}</b>: {score}</p>{lists}"
 
 
 def _told(result, language, reveal, see):
     """What the line tells; where points are missing, also where to read it up."""
     yield from result.tell(language, reveal)
-    if see and result.points != result.line.points:
-        yield [getattr(see, language)]
+    yield from ([where] for where in _where(result, language, see))
 
 
-def _items(told):
-    return "".join(f"<li>{'<br>'.join(_linked(escape(said)) for said in sentence)}</li>" for sentence in told)
+def _where(result, language, see):
+    """Where to read up a line of which points are missing."""
+    return [getattr(see, language)] if see and result.points != result.line.points else []
+
+
+def _items(result, language, reveal, see):
+    """The same as HTML. Only our own addresses are links: a learner's words lead nowhere."""
+    told = ["<br>".join(map(escape, sentence)) for sentence in result.tell(language, reveal)]
+    return "".join(f"<li>{said}</li>" for said in [*told, *(_linked(escape(where)) for where in _where(result, language, see))])
 
 
 def _linked(words):

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
-from . import feedback, repair, sandbox
+from . import feedback, limits, repair, sandbox
 from .answer import Unread
 from .assignment import answer_id, grade_id
 from .exercise import Text
@@ -140,9 +140,17 @@ def _notebook(cells, paper):
 def _restored(original, cell, index):
     """A cell of the rebuilt notebook: an original, with the learner's source where that is an answer; or an ordinary cell."""
     if original is None:
-        return _as_cell(cell.cell_type, cell.source, f"other-{index}", {})
+        source = cell.source if cell.cell_type == "code" else _as_it_stands(cell.source)
+        return _as_cell(cell.cell_type, source, f"other-{index}", {})
     source = cell.source if cell and original.solution else original.source
     return _as_cell(original.cell_type, source, original.name, {"nbgrader": _about(original)})
+
+
+def _as_it_stands(words):
+    """Markdown that shows a learner's own words and does nothing else: no page runs what is in them, or takes long to set them."""
+    words = words[: limits.NOTE]
+    fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", words))])
+    return f"{fence}text\n{words}\n{fence}"
 
 
 def _as_cell(cell_type, source, id_, metadata):

@@ -1,5 +1,6 @@
 """The steps that our marking puts in place of nbgrader's; `nbgrader_plugin` says which goes where."""
 
+import os
 from pathlib import Path
 
 from nbconvert.exporters import NotebookExporter
@@ -24,7 +25,17 @@ class Reader(NotebookExporter):
         if not self.parent._sanitizing:
             return super().from_filename(filename, resources=resources, **more)
         resources["submitted"] = filename
+        ids = resources["nbgrader"]
+        _leave_out_links(Path(filename).parent, Path(self.parent._format_dest(ids["assignment"], ids["student"])))
         return self.from_notebook_node(from_dict({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}), resources=resources)
+
+
+def _leave_out_links(submitted, autograded):
+    """Remove what nbgrader has copied of files that were not handed in but only pointed to."""
+    for top, _, names in os.walk(submitted):
+        for path in (Path(top, name) for name in names):
+            if path.is_symlink():
+                (autograded / path.relative_to(submitted)).unlink(missing_ok=True)
 
 
 class WithBank(NbGraderPreprocessor):

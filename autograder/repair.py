@@ -42,6 +42,8 @@ UNREADABLE = {
     "no_file": ("{name} is not an ordinary file", "{name} 不是普通文件"),
     "denied": ("{name} can't be opened: {error}", "{name} 无法打开：{error}"),
     "large": ("the file has {mib} MiB; at most {most} are read", "文件有 {mib} MiB，最多读取 {most}"),
+    "many_values": ("the file holds more than {most} values", "文件中的值多于 {most} 个"),
+    "many_cells": ("the file holds more than {most} cells", "文件中的单元格多于 {most} 个"),
     "no_notebook": ("the file is no notebook, and no cell could be found in it", "文件不是笔记本，找不到任何单元格"),
     "none": ("no notebook {wanted} was handed in", "没有提交笔记本 {wanted}"),
     "several": ("none of the notebooks handed in is called {wanted}: {names}", "提交的笔记本中没有名为 {wanted} 的：{names}"),
@@ -159,7 +161,7 @@ def listed(folder):
 def _files(folder):
     """(path, status) of the files in a folder and in the folders of it, in order, but for notebooks, time stamps, hidden ones and links."""
     deepest = len(folder.parts) + limits.BESIDE_DEPTH
-    for top, folders, names in os.walk(folder):
+    for top, folders, names in itertools.islice(os.walk(folder), limits.BESIDE_FOLDERS):
         folders[:] = sorted(filter(_is_extra, folders)) if len(Path(top).parts) < deepest else []
         found = ((path, _status(path)) for path in (Path(top, name) for name in sorted(filter(_is_extra, names))))
         yield from ((path, status) for path, status in found if status and stat.S_ISREG(status.st_mode))
@@ -177,6 +179,8 @@ def _is_extra(name):
 def read(data):
     """The Found of a notebook's bytes. Raises Unreadable, and nothing else."""
     text, repairs = _decoded(data)
+    if _values(text) > limits.VALUES and _values(STRING.sub("", text)) > limits.VALUES:
+        raise Unreadable("many_values", most=f"{limits.VALUES:,}")
     try:
         notebook = json.loads(text, strict=False)
     except (ValueError, RecursionError):
@@ -185,6 +189,8 @@ def read(data):
     raw = _raw_cells(notebook)
     if not raw:
         raise Unreadable("no_notebook")
+    if len(raw) > limits.CELLS:
+        raise Unreadable("many_cells", most=f"{limits.CELLS:,}")
     if notebook.get("nbformat") != 4:
         repairs.append(said(REPAIRS, "version"))
     cells = [_cell(entry) for entry in raw if isinstance(entry, dict)]
@@ -193,6 +199,14 @@ def read(data):
     repairs += [said(REPAIRS, "outputs", mib=len(data) >> 20)] * (len(data) > limits.LARGE)
     repairs += [said(REPAIRS, "line_ends")] * any("\r" in cell.source for cell in cells)
     return Found(tuple(_with_line_ends(cell) for cell in cells), tuple(repairs))
+
+
+STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+
+
+def _values(text):
+    """How many values a JSON text holds at most, each of which takes up memory once it is read."""
+    return sum(map(text.count, "[{,"))
 
 
 MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
@@ -216,28 +230,31 @@ def _decoded(data):
 
 def _salvaged(text):
     """Every cell that can be read by itself, of a file that can't be read as a whole."""
-    start = re.search(r'"(?:cells|worksheets)"\s*:\s*\[', text[: limits.SALVAGE])
-    place, found, decoder = (start.end() if start else 0), [], json.JSONDecoder(strict=False)
+    text = text[: limits.SALVAGE]
+    start = re.search(r'"(?:cells|worksheets)"\s*:\s*\[', text)
+    place, found, decoder, left = (start.end() if start else 0), [], json.JSONDecoder(strict=False), limits.SALVAGE_WORK
     for _ in range(limits.SALVAGE_TRIES):
-        place = text.find("{", place, limits.SALVAGE)
-        if place < 0:
+        place = text.find("{", place)
+        if place < 0 or left < 0:
             break
-        place = _read_on(text, place, decoder, found)
+        began = place
+        place, reached = _read_on(text, place, decoder, found)
+        left -= reached - began
     return found
 
 
 def _read_on(text, place, decoder, found):
-    """Read cells one after the other from `place`; the place to go on from after the first that can't be read."""
+    """Read cells one after the other from `place`; where to go on after the first that can't be read, and how far that was read."""
     while True:
         try:
             value, place = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            return place + 1
+        except (ValueError, RecursionError) as error:
+            return place + 1, getattr(error, "pos", place)
         if isinstance(value, dict) and "cell_type" in value:
             found.append(value)
         gap = re.compile(r"[\s,]*").match(text, place).end()
         if gap >= len(text) or text[gap] != "{":
-            return gap
+            return gap, gap
         place = gap
 
 

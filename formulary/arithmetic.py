@@ -60,15 +60,23 @@ def _value(node, names, functions):
         return _bounded(OPERATIONS[type(node.op)](*(_number(operand, names, functions) for operand in operands)))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in functions and not node.keywords:
         return functions[node.func.id](*(_number(argument, names, functions) for argument in node.args))
-    raise NotArithmetic(f"{ast.unparse(node)[:60]!r} is not a number or a known name")
+    raise NotArithmetic(f"{_shown(node)} is not a number or a known name")
 
 
 def _number(node, names, functions):
     """A value that may enter a calculation: a name may also stand for a text, which may not."""
     value = _value(node, names, functions)
     if isinstance(value, str | bool | list | tuple | type(None)):
-        raise NotArithmetic(f"{ast.unparse(node)[:60]!r} is not a number")
+        raise NotArithmetic(f"{_shown(node)} is not a number")
     return value
+
+
+def _shown(node):
+    """What was written, cut short."""
+    try:
+        return repr(ast.unparse(node)[:60])
+    except ValueError:  # a whole number with more digits than Python writes
+        return "that"
 
 
 def _power(base, exponent):

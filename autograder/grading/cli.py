@@ -84,7 +84,7 @@ def _grade(options):
     with tqdm(desc=options.assignment, unit="", bar_format=BAR, file=sys.stderr, mininterval=0.2) as bar:
         tally = grade(options.course, options.assignment, chosen, lambda tally, total: _show(bar, tally, total))
     print("\n".join(_told(tally, options)))
-    return 1 if tally.faults else 0
+    return 1 if tally.faults or tally.left_out else 0
 
 
 def _show(bar, tally, total):
@@ -101,6 +101,8 @@ def _told(tally, options):
     total = tally.graded + tally.waiting + tally.broken
     yield f"{total} submissions: {_counts(tally)}; {tally.unchanged} unchanged, {tally.lines} lines marked, {tally.pages} pages of feedback"
     yield from (f"  BROKEN {student}: {why}" for student, why in sorted(tally.faults.items()))
+    yield from (f"  NOT GRADED {student}: {why}" for student, why in sorted(tally.left_out.items()))
+    yield from (f"  {student}: {why}" for student, why in sorted(tally.doubts.items()))
     if tally.waiting:
         yield f"  who needs a person, and why: `psi grade report {options.assignment}`, or the formgrader"
     if not total:

@@ -1,6 +1,6 @@
 """The feedback page's exporter: what all of a class share, questions above all, is turned into HTML once."""
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from jinja2 import pass_context
 from nbconvert.exporters import HTMLExporter
@@ -8,7 +8,8 @@ from nbconvert.exporters.templateexporter import TemplateExporter
 from nbconvert.filters import Highlight2HTML
 from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
 
-KEPT = 4096  # texts
+KEPT = 1024  # texts
+SHARED = 2_000  # characters; what a whole class shares is not longer, and what a learner wrote may be
 
 
 class Feedback(HTMLExporter):
@@ -23,16 +24,17 @@ class Feedback(HTMLExporter):
     def markdown2html(self, context, source):
         return self._markdown(source)
 
-    @property
+    @cached_property
+    def _markdown(self):
+        return _kept(lambda source: HTMLExporter.markdown2html(self, {}, source))
+
+    @cached_property
     def _highlight(self):
-        return _highlighter(self)
-
-    @lru_cache(KEPT)  # noqa: B019  there is one exporter in a process
-    def _markdown(self, source):
-        return HTMLExporter.markdown2html(self, {}, source)
+        highlight = _kept(Highlight2HTML(pygments_lexer="ipython3", parent=self))
+        return lambda source, metadata=None: highlight(source)
 
 
-@lru_cache(1)
-def _highlighter(exporter):
-    highlight = lru_cache(KEPT)(Highlight2HTML(pygments_lexer="ipython3", parent=exporter))
-    return lambda source, metadata=None: highlight(source)
+def _kept(convert):
+    """`convert`, which keeps what it made of the latest short texts."""
+    again = lru_cache(KEPT)(convert)
+    return lambda source: (again if len(source) <= SHARED else convert)(source)

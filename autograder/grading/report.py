@@ -4,7 +4,6 @@ import csv
 import json
 import statistics
 from collections import Counter, defaultdict
-from itertools import combinations
 
 from nbformat import write
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
@@ -14,6 +13,8 @@ from ..assignment import answer_id
 from .run import Course
 
 LONGEST = 160  # characters shown of an answer
+COMPARED = 2_000  # characters of one that are compared
+BLOCK = 500  # answers that are compared with all at once
 SHORTEST = 20  # characters from which on an answer can be said to be like another
 
 
@@ -137,12 +138,19 @@ def _pairs(exercise, part, texts, least):
         if len(students) > 1:
             yield told | {"percent": 100.0, "students": ", ".join(students), "one": text[:LONGEST], "other": text[:LONGEST]}
     different = list(texts)
-    likeness = process.cdist(different, different, scorer=fuzz.ratio, score_cutoff=least, workers=-1)
-    for i, j in combinations(range(len(different)), 2):
-        if likeness[i][j] >= least:
-            one, other = different[i], different[j]
-            who = ", ".join([*texts[one], *texts[other]])
-            yield told | {"percent": round(float(likeness[i][j]), 1), "students": who, "one": one[:LONGEST], "other": other[:LONGEST]}
+    for one, other, percent in _likenesses(different, least):
+        who = ", ".join([*texts[one], *texts[other]])
+        yield told | {"percent": round(percent, 1), "students": who, "one": one[:LONGEST], "other": other[:LONGEST]}
+
+
+def _likenesses(texts, least):
+    """(one, other, percent) of the texts that are alike by what they begin with; a block at a time, since all pairs would not fit."""
+    beginnings = [text[:COMPARED] for text in texts]
+    for start in range(0, len(texts), BLOCK):
+        found = process.cdist(beginnings[start : start + BLOCK], beginnings, scorer=fuzz.ratio, score_cutoff=least, workers=-1)
+        for i, j in zip(*found.nonzero(), strict=True):
+            if start + i < j:
+                yield texts[start + i], texts[j], float(found[i, j])
 
 
 # --- as files --------------------------------------------------------------------------------------------------------
@@ -151,7 +159,7 @@ def _pairs(exercise, part, texts, least):
 def write_table(path, table):
     """Write rows as a CSV that no spreadsheet takes for formulas, an empty file if there are none; returns the path."""
     with open(path, "w", newline="", encoding="utf-8-sig") as file:
-        writer = csv.DictWriter(file, fieldnames=list(table[0]) if table else [])
+        writer = csv.DictWriter(file, fieldnames=list(table[0]) if table else [], quoting=csv.QUOTE_NONNUMERIC)
         if table:
             writer.writeheader()
         writer.writerows({key: tame(value) for key, value in row.items()} for row in table)
@@ -160,7 +168,7 @@ def write_table(path, table):
 
 def tame(value):
     """A cell that a spreadsheet shows and does not compute."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@\t\r") else value
+    return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@＝＋－＠\t\r\n") else value
 
 
 DRAW = """import csv

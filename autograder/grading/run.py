@@ -139,7 +139,7 @@ def _config(path):
 
 @dataclass
 class Tally:
-    """How a class came out; `faults` says for each broken submission what went wrong, `doubts` what an instructor should look at."""
+    """How a class came out; told by student: `faults` what we failed in, `left_out` why nothing was graded, `doubts` what to look at."""
 
     unchanged: int = 0
     graded: int = 0
@@ -148,6 +148,7 @@ class Tally:
     pages: int = 0
     lines: int = 0
     faults: dict = field(default_factory=dict)
+    left_out: dict = field(default_factory=dict)
     doubts: dict = field(default_factory=dict)
     seconds: dict = field(default_factory=dict)
 
@@ -258,9 +259,9 @@ class _Run:
         for student in self.course.students(self.name):
             name = student.encode(errors="backslashreplace").decode()
             if name != student:
-                self.tally.faults[name] = "the folder's name is not in UTF-8; rename it, and grade again"
+                self.tally.left_out[name] = "the folder's name is not in UTF-8; rename it, and grade again"
             elif self.course.is_link(student, self.name):
-                self.tally.faults[name] = "the folder is a link, and links are not followed; put the folder itself there, and grade again"
+                self.tally.left_out[name] = "the folder is a link, and links are not followed; put the folder itself there, and grade again"
             else:
                 yield student
 

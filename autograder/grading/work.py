@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 
-from .. import marking, sandbox
+from .. import limits, marking, sandbox
 from ..answer import Unread
 from ..assignment import Assignment, answer_id, grade_id, solution
 from ..bank import Bank
@@ -256,6 +256,7 @@ def write_page(page):
     marking.tell_by_person(notebook, {name: page.scores[name] for name in page.by_person})
     notebook = from_dict(notebook)
     for cell in notebook.cells:
+        cell.source = cell.source[: limits.CELL]  # more was not read as an answer, and to set it takes long
         if about := cell.metadata.get("nbgrader"):
             if about.solution or about.task:
                 about["comment"] = page.comments.get(about.grade_id)

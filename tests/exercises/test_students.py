@@ -116,6 +116,12 @@ def test_feedback_says_where_to_read_it_up_where_points_are_missing():
     assert feedback.chapter(99) is None
 
 
+def test_a_learners_words_are_no_link():
+    see = feedback.chapter(BANK["E004-Q02"].chapter, "https://book.example/")
+    page = feedback.html(mark(BANK["E004-Q02"], {"answer": "https://elsewhere.example/"})[0], ("en",), see=see)
+    assert "https://elsewhere.example/" in page and page.count("<a ") == page.count('<a href="https://book.example/') == 1
+
+
 @pytest.mark.parametrize("number", feedback.chapters())
 def test_chapters_have_a_title_in_each_language(number):
     title, see = feedback.title(number), feedback.chapter(number)

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from autograder import cells, limits, sandbox
+from autograder import cells, limits, marking, repair, sandbox
 from autograder.answer import Unread
 from autograder.assignment import answer_id
 from autograder.bank import ROOT
-from autograder.grading import work
+from autograder.grading import report, work
 from autograder.jail import JailResult
 from tests.grading.papers import ASSIGNMENT, BANK, PAPER, cell_of, notebook
 
@@ -102,3 +102,45 @@ def test_what_an_error_says_is_shown_on_a_line_and_without_markup(error):
     assert isinstance(found["x"], Unread)
     for said in (found["x"].why.en, found["x"].why.zh):
         assert "Exception" in said and not set("<>[]`\n\r\x1b") & set(said) and len(said) < 300
+
+
+MARKUP = ["<script>alert(1)</script>", "```\n<script>alert(1)</script>\n````", "\\begin{a}" * 20_000, "[a](" * 20_000]
+
+
+@pytest.mark.parametrize("words", MARKUP, ids=["a script", "behind a fence", "formulas without end", "links without end"])
+def test_notes_of_a_learner_are_shown_as_they_stand(words):
+    paper = notebook("perfect")
+    paper["cells"] += [{"cell_type": kind, "metadata": {}, "source": words} for kind in ("markdown", "raw")]
+    kernel = {"name": "python3", "display_name": "Python 3"}
+    taken = marking.taken(json.dumps(paper).encode(), marking.Paper(PAPER.name, PAPER.cells, kernel))
+    scores = {cell.name: (0, 1) for cell in PAPER.cells}
+    page = work.write_page(work.Page("s", "p", json.dumps(taken.notebook), scores, {}, 0, 1, 0, [], True))
+    assert "<script>alert(1)" not in page and words[:9].partition("<")[0] in page
+
+
+FILES = {
+    "a million cells": b'{"nbformat": 4, "cells": [' + b"{}," * 10**6 + b"{}]}",
+    "millions of lists": b'{"nbformat": 4, "x": [' + b"[]," * (limits.VALUES // 2) + b'0], "cells": [{}]}',
+}
+
+
+@pytest.mark.parametrize("data", FILES.values(), ids=FILES)
+def test_what_is_small_to_write_and_huge_to_read_is_not_read(data):
+    with pytest.raises(repair.Unreadable, match="more than"):
+        repair.read(data)
+
+
+def test_a_torn_file_is_looked_through_a_few_times_at_most(monkeypatch):
+    reached, read_on = [], repair._read_on
+    monkeypatch.setattr(limits, "SALVAGE", 100_000)
+    monkeypatch.setattr(limits, "SALVAGE_WORK", 300_000)
+    monkeypatch.setattr(repair, "_read_on", lambda *told: reached.append(read_on(*told)) or reached[-1])
+    assert repair._salvaged('{"cells": [' + '{"x":' * 150 + "[" + "1," * 10**5) == []
+    assert len(reached) <= 5
+
+
+@pytest.mark.parametrize("value", ["=1", "＝1", "\n=1", "+1", "＠x"])
+def test_a_spreadsheet_computes_nothing(value, tmp_path):
+    path = report.write_table(tmp_path / "table.csv", [{"student": value, "reason": "a;=1"}])
+    _, row = path.read_text("utf-8-sig").split("\n", 1)
+    assert row.startswith("\"'") and '"a;=1"' in row

@@ -141,7 +141,7 @@ def test_no_name_of_a_file_and_no_depth_of_folders_stops_the_class(fresh):
 def test_a_folder_that_is_not_named_in_utf_8_is_told_and_the_others_are_marked(fresh):
     shutil.copytree(fresh.folder / "submitted" / "student_blank", fresh.folder / "submitted" / os.fsdecode(b"st\xff"))
     tally = fresh.grade()
-    assert (tally.graded + tally.waiting, list(tally.faults)) == (3, ["st\\udcff"])
+    assert (tally.graded + tally.waiting, list(tally.left_out)) == (3, ["st\\udcff"])
 
 
 def test_a_full_disk_is_told_in_a_line(fresh, monkeypatch, capsys):
@@ -469,15 +469,36 @@ def test_exports_hold_every_score(fresh, lms, head, capsys):
     fresh.grade(feedback=False)
     fresh.say("update student set id = id")
     assert main(["grade", "export", PS, "--lms", lms, "--course", str(fresh.folder)]) == 0
-    lines = (fresh.folder / "reports" / f"{PS}-{lms}.csv").read_text("utf-8-sig").splitlines()
+    with open(fresh.folder / "reports" / f"{PS}-{lms}.csv", encoding="utf-8-sig", newline="") as file:
+        lines = list(csv.reader(file))
     total = sum(score for score, *_ in fresh.grades("student_perfect").values() if score)
-    assert lines[0].startswith(head) and lines[-1].endswith(f",{total}")
+    assert ",".join(lines[0]).startswith(head) and lines[-1][-1] == str(total)
 
 
 def test_a_spreadsheet_is_given_no_formulas():
     from autograder.grading.report import tame
 
     assert [tame(value) for value in ("=1+1", "@x", "fine", 3)] == ["'=1+1", "'@x", "fine", 3]
+
+
+def test_alike_answers_are_found_whatever_block_they_are_compared_in(monkeypatch):
+    from autograder.grading import report
+
+    texts = ["the gradients are summed", "something else entirely", "the gradients are summed.", "x" * 5000, "the gradient is summed"]
+    whole = sorted(report._likenesses(texts, 85))
+    assert {(one, other) for one, other, _ in whole} == {(texts[0], texts[2]), (texts[0], texts[4]), (texts[2], texts[4])}
+    monkeypatch.setattr(report, "BLOCK", 2)
+    assert sorted(report._likenesses(texts, 85)) == whole
+
+
+def test_only_short_texts_are_kept_as_pages_show_them():
+    from autograder.grading import page
+
+    made = []
+    kept = page._kept(lambda text: made.append(text) or text.upper())
+    short, long = "a question", "own words " * page.SHARED
+    assert [kept(text) for text in (short, long) * 2] == [short.upper(), long.upper()] * 2
+    assert made == [short, long, long]
 
 
 def test_help_needs_nothing_slow():

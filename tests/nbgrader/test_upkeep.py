@@ -178,7 +178,7 @@ def test_a_folder_that_is_a_link_is_told_and_not_followed(again, tmp_path, linke
     place = again.folder / "submitted" / linked
     place.symlink_to(place.rename(tmp_path / "elsewhere"))
     tally = again.grade(workers=1)
-    assert (tally.unchanged, set(tally.faults)) == (2, {STUDENT}) and "is a link" in tally.faults[STUDENT]
+    assert (tally.unchanged, set(tally.left_out)) == (2, {STUDENT}) and "is a link" in tally.left_out[STUDENT]
 
 
 def test_whoever_is_gone_is_not_looked_for(again):
