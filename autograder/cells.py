@@ -3,11 +3,13 @@
 import ast
 import re
 import warnings
+from collections import Counter
+from itertools import chain
 
 from formulary.arithmetic import BITS, NotArithmetic, compute
 
 from . import limits
-from .answer import Unread
+from .answer import VERDICTS, Unread, is_blank
 from .exercise import Text
 
 NO_PYTHON = Text(en="the cell is not valid Python there: {error}", zh="该处不是合法的 Python：{error}")
@@ -16,20 +18,38 @@ NO_PYTHON = Text(en="the cell is not valid Python there: {error}", zh="该处不
 def read_cell(source, names, known=None):
     """Answers by name from a cell whose assignments are all literal, or None if it would have to be run.
 
-    `names` may be {name: type of its part}: then formulas and amounts are also read where their quotes were forgotten.
+    `names` may be {name: type of its part}: then what is clear without quotes is also read where they were forgotten.
     `known` holds what earlier cells assigned and is added to. Where the cell is no Python, each answer that can be
     told apart is read alone and the others are Unread.
     """
-    known = {} if known is None else known
-    formulas = {name for name in names if isinstance(names, dict) and names[name] == "expression"}
+    known, found = {} if known is None else known, {}
     tree = _parse(source)
     if tree is None:
         return _salvage(source, names)
-    found = {}
     for statement in tree.body:
-        if not (_unquoted(statement, formulas, known, found) or _assign(statement, known, found)):
+        if not _read(statement, _types(names), known, found):
             return None
     return {name: _text_of(found[name], source) for name in names if name in found}
+
+
+def plain_answers(source, names, wanted):
+    """Those of the answers `wanted` that can be read from a cell of code: assigned there, and not mentioned again."""
+    tree, found = _parse(source), {}
+    if tree is None:
+        return {}
+    for statement in tree.body:
+        _read(statement, _types(names), {}, found)
+    mentioned = Counter(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return {name: _text_of(found[name], source) for name in wanted if mentioned[name] == 1 and not is_blank(found.get(name))}
+
+
+def _types(names):
+    return names if isinstance(names, dict) else {}
+
+
+def _read(statement, types, known, found):
+    """Whether a statement could be read: what it assigns is entered into `known` and `found`."""
+    return _unquoted(statement, types, known, found) or _assign(statement, known, found)
 
 
 def _parse(source):
@@ -41,16 +61,39 @@ def _parse(source):
         return None
 
 
-def _unquoted(statement, formulas, known, found):
-    """Whether a statement gives a formula without quotes, in letters that mean nothing to Python; its tree is entered into `found`."""
+def _unquoted(statement, types, known, found):
+    """Whether a statement gives an answer in words without quotes that mean nothing to Python; it is entered into `found`."""
     target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-    if not isinstance(target, ast.Name) or target.id not in formulas or not all(isinstance(node, FORMULA) for node in ast.walk(statement)):
+    read = UNQUOTED.get(types.get(target.id)) if isinstance(target, ast.Name) else None
+    if not read or (answer := read(statement.value, known)) is None:
         return False
-    letters = {node.id for node in ast.walk(statement.value) if isinstance(node, ast.Name)}
-    if not letters or all(isinstance(known.get(letter), str) for letter in letters):
-        return False
-    found[target.id] = statement.value
+    found[target.id] = answer
     return True
+
+
+def _formula(value, known):
+    """The tree of a formula in letters, or None."""
+    if not all(isinstance(node, FORMULA) for node in ast.walk(value)):
+        return None
+    letters = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+    return value if letters and not all(isinstance(known.get(letter), str) for letter in letters) else None
+
+
+def _letters(value, known):
+    """The letters of a choice, or None."""
+    items = value.elts if isinstance(value, ast.Tuple | ast.List | ast.Set) else [value]
+    letters = [item.id for item in items if isinstance(item, ast.Name) and re.fullmatch("[A-Ha-h]", item.id) and item.id not in known]
+    return letters if letters and len(letters) == len(items) else None
+
+
+def _word(value, known):
+    """The word of a verdict, or None."""
+    is_word = isinstance(value, ast.Name) and value.id not in known and value.id.lower() in chain(*VERDICTS.values())
+    return value.id if is_word else None
+
+
+# by the type of a part, what reads an answer without quotes
+UNQUOTED = {"expression": _formula, "choice": _letters, "verdict": _word}
 
 
 def _text_of(answer, source):
@@ -59,7 +102,7 @@ def _text_of(answer, source):
 
 
 # what a formula without quotes is made of; anything else is code
-FORMULA = (ast.Assign, ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Constant, ast.operator, ast.unaryop, ast.expr_context)
+FORMULA = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Name, ast.Constant, ast.operator, ast.unaryop, ast.expr_context)
 
 
 def _assign(statement, known, found):
@@ -111,15 +154,14 @@ def _salvage(source, names):
         return {name: Unread(why) for name in names}
     starts = [*re.finditer(rf"^({'|'.join(map(re.escape, names))})[ \t]*[=＝]", source, re.MULTILINE)]
     ends = [*(match.start() for match in starts[1:]), len(source)][: len(starts)]
-    types = names if isinstance(names, dict) else {}
     found = {
-        match[1]: _alone(match[1], source[match.end() : end], types.get(match[1]) in WITHOUT_QUOTES)
+        match[1]: _alone(match[1], source[match.end() : end], _types(names).get(match[1]) in WITHOUT_QUOTES)
         for match, end in zip(starts, ends, strict=True)
     }
     return {name: found[name] if name in found else _lost(source) for name in names}
 
 
-WITHOUT_QUOTES = ("expression", "number")  # what is understood without them
+WITHOUT_QUOTES = ("expression", "number", "choice", "verdict")  # what is understood without them
 
 
 def _alone(name, raw, bare=False):

@@ -12,7 +12,7 @@ from formulary.arithmetic import BITS
 
 from . import limits
 from .answer import Unread, quote
-from .cells import read_cell
+from .cells import plain_answers, read_cell
 from .exercise import Text
 from .jail import JailFault, Limits, Unreadable, floor, run_jailed
 from .jail.runs import zygote
@@ -43,15 +43,22 @@ SHARED_BY = 8  # processes that one zygote forks for without keeping any waiting
 def answers(cells):
     """Answers by name for each cell that has any, from (source, names or None) pairs in notebook order.
 
-    Cells whose answers are all literal are read and not run. If some are not, the whole notebook runs once.
+    Cells whose answers are all literal are read and not run. If some are not, the whole notebook runs once. Where a cell
+    fails, the answers that stand plainly behind the failure are read after all.
     """
     known = {}
     read = [read_cell(source, names, known) if names is not None else {} for source, names in cells]
     if None not in read:
         return [found for found, (_, names) in zip(read, cells, strict=True) if names is not None]
     ran = iter(_run(cells))
-    pairs = [(found, next(ran), names) for found, (_, names) in zip(read, cells, strict=True) if names is not None]
-    return [outcome(names) if found is None else found for found, outcome, names in pairs]
+    told = [(found, next(ran), source, names) for found, (source, names) in zip(read, cells, strict=True) if names is not None]
+    return [_with_plain(outcome(names), source, names) if found is None else found for found, outcome, source, names in told]
+
+
+def _with_plain(answers, source, names):
+    """The answers of a cell that was run, those read that running it did not give."""
+    lost = [name for name, answer in answers.items() if isinstance(answer, Unread)]
+    return answers | (plain_answers(source, names, lost) if lost else {})
 
 
 def get_ready(notebook, processes):
@@ -123,11 +130,11 @@ def _outcome(result, index, names):
         return dict.fromkeys(names, Unread(STOPPED))
     held = result.answers.get(_kept(index))
     held = held if isinstance(held, dict) else {}
-    return {name: _answer(held[name]) if name in held else _missing(result) for name in names}
+    return {name: _answer(held[name]) if name in held else _missing(result.faults.get(2 * index + 1)) for name in names}
 
 
-def _missing(result):
-    error = result.error.partition(": ")[2] or result.error  # without the number of the cell, which counts ours too
+def _missing(error):
+    """What stands for an answer that a cell did not give, by what it raised."""
     return Unread((NO_NAME if error.startswith("NameError") else FAILED).format(error=quote(error, 200))) if error else None
 
 

@@ -71,7 +71,7 @@ def _run(message, namespace, channel):
     faults = [(index, fault) for index, source in enumerate(message["cells"], 1) if (fault := _fault(source, index, namespace))]
     return {
         "answers": {name: _packed(namespace[name]) for name in message["names"] if name in namespace},
-        "fault": f"cell {faults[0][0]}: {_describe(faults[0][1])}" if faults else "",
+        "faults": [[index, _describe(fault)] for index, fault in faults],
         "memory": any(isinstance(fault, MemoryError) for _, fault in faults),
     }
 

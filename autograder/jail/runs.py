@@ -19,7 +19,8 @@ class JailResult:
     """What came out of a run. `answers` holds None, bool, int, finite float, str, list, dict, and Unreadable for all else.
 
     `verdict` is ok, timeout, memory, killed, too_much_output, error (a cell raised; the answers may still be there) or
-    refused (nothing was run); `error` says the first thing that went wrong, empty where nothing did.
+    refused (nothing was run); `error` says the first thing that went wrong, empty where nothing did; `faults` what each
+    cell raised, by its number from 1 on.
     """
 
     answers: dict
@@ -28,6 +29,7 @@ class JailResult:
     stderr_tail: str = ""
     stdout_tail: str = ""
     seconds: float = 0.0
+    faults: dict = dataclasses.field(default_factory=dict)
 
 
 @functools.cache
@@ -136,9 +138,17 @@ def _result(jail, reply, names):
         answers = {name: plain.unpack(value) for name, value in _claims(reply, names).items()}
     except plain.Garbled as fault:
         return JailResult({}, f"garbled: {fault}", "error", **printed)
-    error = plain.text(reply.get("fault"), _MAX_ERROR)
+    faults = _faults(reply)
+    error = next((f"cell {cell}: {said}" for cell, said in faults.items()), "")
     verdict = "memory" if error and reply.get("memory") is True else "error" if error else "ok"
-    return JailResult(answers, error, verdict, **printed)
+    return JailResult(answers, error, verdict, **printed, faults=faults)
+
+
+def _faults(reply):
+    """What each cell raised, by its number, of what the reply says, whatever that is."""
+    said = reply.get("faults")
+    pairs = [pair for pair in said if type(pair) is list and len(pair) == 2 and type(pair[0]) is int] if type(said) is list else []
+    return {cell: plain.text(text, _MAX_ERROR) for cell, text in pairs}
 
 
 def _refused():

@@ -146,7 +146,9 @@ def test_a_cell_cannot_answer_for_the_next_exercise():
     [
         ("total = 1 / len([])", "ZeroDivisionError"),
         ("total = object()", "object"),
-        ("import sys\nsys.exit()\ntotal = 1", "SystemExit"),
+        ("import sys\nsys.exit()\ntotal = 1\nprint(total)", "SystemExit"),
+        ("undefined\ntotal = None", "NameError"),
+        ("undefined\ntotal = 1\ntotal = 2", "NameError"),
         ("import os\nos._exit(0)", "stopped"),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "stopped"),
         ("total = bytearray(8 * 2**30)", "MemoryError"),
@@ -233,3 +235,36 @@ def test_where_code_cannot_be_locked_in_it_is_not_run(monkeypatch):
 def test_who_leaves_out_the_quotes_is_told():
     ((answer,),) = (found.values() for found in run("choice = C", names=["choice"]))
     assert "NameError" in answer.why.en and "in quotes" in answer.why.en
+
+
+ASKED = {"missing": "choice", "right": "verdict", "law": "expression", "size": "number"}
+UNQUOTED = [
+    ("missing = C", {"missing": ["C"]}),
+    ("missing = A, c", {"missing": ["A", "c"]}),
+    ("missing = [B, D]", {"missing": ["B", "D"]}),
+    ("right = true", {"right": "true"}),
+    ("right = 对\nmissing = B", {"right": "对", "missing": ["B"]}),
+]
+
+
+@pytest.mark.parametrize(("source", "answers"), UNQUOTED)
+def test_letters_and_words_are_read_without_their_quotes(source, answers):
+    assert read_cell(source, ASKED) == answers
+
+
+@pytest.mark.parametrize("source", ["missing = Z", "missing = C + 1", "right = maybe", "size = C", "missing = f(C)"])
+def test_what_is_not_clear_without_quotes_has_to_be_run(source):
+    assert read_cell(source, ASKED) is None
+
+
+def test_a_letter_that_stands_for_something_is_that():
+    assert read_cell("C = 'A'\nmissing = C", ASKED) == {"missing": "A"}
+
+
+def test_a_failure_costs_only_what_it_is_about():
+    cells = ["missing = Z\nsize = '40 GB'\nlaw = 2*P", "law = 2Ψ(k-1)/k", "size = 1 / len([])\nright = true", "right = len('a') == 1"]
+    first, second, third, fourth = sandbox.answers([(source, ASKED) for source in cells])
+    assert all("'Z'" in first.pop(name).why.en for name in ("missing", "right")) and first == {"size": "40 GB", "law": "2*P"}
+    assert second["law"] == "2Ψ(k-1)/k"
+    assert "ZeroDivision" in third["size"].why.en and third["right"] == "true"
+    assert fourth["right"] is True

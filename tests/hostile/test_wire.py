@@ -80,7 +80,7 @@ def test_any_json(message):
 
 @given(json_like, json_like, json_like)
 def test_any_answers(answer, other, fault):
-    body = json.dumps({"answers": {"answer": answer, "other": other}, "fault": fault, "memory": other}).encode()
+    body = json.dumps({"answers": {"answer": answer, "other": other}, "faults": fault, "memory": other}).encode()
     _check(_read(struct.pack(">I", len(body)) + body))
 
 
