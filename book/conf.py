@@ -11,6 +11,7 @@ myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"  # book.lessons runs the notebooks, so that it can make their widgets into parts of the page
 nb_render_markdown_format = "myst"
+nb_mime_priority_overrides = [("html", "text/markdown", 0)]  # before HTML, in which nobody sets formulas
 nb_merge_streams = True
 suppress_warnings = ["misc.highlighting_failure"]  # a cell with %matplotlib is no Python to the highlighter
 html_theme = "sphinx_book_theme"

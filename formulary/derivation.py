@@ -11,6 +11,8 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
+from textwrap import indent
 
 import sympy as sp
 
@@ -134,16 +136,20 @@ class Derivation:
         return Derivation(Step(because, stated, operation, sp.sympify(follows)), None, before=self.steps)
 
     def _repr_markdown_(self):
-        lines = [
-            f"{i}. {s.because}{f' ({s.operation})' if s.operation else ''}:\n   $${tex(s.expr)}$$" for i, s in enumerate(self.steps, 1)
-        ]
-        return "\n".join([*lines, "", legend(self.quantities)])
+        return "\n\n".join([*map(_item, count(1), self.steps), legend(self.quantities)])
 
     @property
     def quantities(self):
         """The quantities that its steps are written in, in the order of their appearance."""
         symbols = [symbol for step in self.steps for symbol in sorted(step.expr.free_symbols, key=str)]
         return [GLOSSARY[name] for name in dict.fromkeys(map(str, symbols)) if name in GLOSSARY]
+
+
+def _item(number, step):
+    """A step as an item of a numbered list in markdown; what stands in a line with dollars would be set in the line by some front ends."""
+    head = f"{number}. "
+    done = f" ({step.operation})" if step.operation else ""
+    return f"{head}{step.because}{done}:\n\n" + indent(f"$${tex(step.expr)}$$", " " * len(head))
 
 
 def legend(quantities):

@@ -10,12 +10,15 @@ from axe_playwright_python.sync_playwright import Axe
 
 from autograder import ask
 from book import build
+from formulary import formula
 
 LESSON = [
     ("markdown", "# A lesson\n\nIt holds $\\frac{a}{b}$, and [a lab](../labs/notebooks/model_states.ipynb)."),
     ("code", "from autograder import ask\nfrom formulary import formula"),
     ("code", "from explorers import Dashboard, memory_explorer, pipeline_explorer, sharding_explorer"),
     ("code", "formula('pipeline_bubble')"),
+    ("code", "formula('pipeline_bubble').derivation"),
+    ("code", "from explorers.table import Table\nTable('Letters', ['letter', 'meaning'], [['$P$', 'stages']])"),
     ("code", "memory_explorer(num_params='7B', world_size=8, stage=1, memory_capacity='80GB')"),
     ("code", "pipeline_explorer(4, 8)"),
     ("code", "Dashboard({'states': memory_explorer('7B'), 'ranks': sharding_explorer('7B')})"),
@@ -25,6 +28,11 @@ LESSON = [
     ("code", "import ipywidgets\n_ = ipywidgets.interact(lambda x: print('drawn', x), x=(1, 9))"),
 ]
 ALL_SHOWN = "document.querySelectorAll('.psi-mount svg').length === 4"
+PROSE = """() => {
+  const article = document.querySelector(".bd-article").cloneNode(true);
+  article.querySelectorAll("pre, code, script, noscript").forEach((node) => node.remove());
+  return article.textContent;
+}"""
 ADDRESS = "https://github.com/example/sixteen-psi"
 # the theme's own: its search button is named otherwise than it reads
 THEIRS = {"label-content-name-mismatch"}
@@ -143,8 +151,14 @@ def test_choices_and_amounts_are_marked_with_the_hint_that_fits(lesson):
 
 def test_formulas_are_set_and_other_widgets_show_what_they_drew(lesson):
     assert lesson.locator(".bd-article math").count() >= 2
+    assert lesson.locator(".bd-article li .psi-math").count() == len(formula("pipeline_bubble").derivation.steps)
     assert lesson.locator(".psi-needs-kernel").count() == 1
     assert "drawn 5" in lesson.locator(".bd-article").text_content()
+
+
+def test_no_formula_shows_its_dollars(lesson):
+    shown = lesson.evaluate(PROSE)
+    assert "pipeline stages" in shown and [line for line in shown.splitlines() if "$" in line] == []
 
 
 def test_binder_and_colab_open_this_page(lesson):
