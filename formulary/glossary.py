@@ -278,7 +278,9 @@ unit_roundoff = quantity("unit_roundoff", "u", PURE, "largest relative error of 
 spacing_halvings = quantity(
     "spacing_halvings", r"n_{1/2}", PURE, "1 where the spacing on the side moved to is half", integer=True, least=0, choices=(0, 1)
 )
-swallow_threshold = quantity("swallow_threshold", r"\lvert\Delta w\rvert_{\min}", PURE, "updates below this leave the weight as it was", (0, 1))
+swallow_threshold = quantity(
+    "swallow_threshold", r"\lvert\Delta w\rvert_{\min}", PURE, "updates below this leave the weight as it was", (0, 1)
+)
 loss_scale = quantity("loss_scale", r"s_{\mathrm{loss}}", PURE, "factor on the loss", (1, 2**24))
 growth_interval = quantity("growth_interval", r"n_{\mathrm{grow}}", PURE, "clean steps before the scale doubles", (1, 4000), integer=True)
 rescued_gradient = quantity("rescued_gradient", r"g_{\min}", PURE, "smallest gradient that survives with loss scaling", (0, 1))
