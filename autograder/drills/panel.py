@@ -11,7 +11,7 @@ from .. import feedback
 from ..assignment import heading, question
 from ..bank import Bank
 from ..exercise import KINDS, LANGUAGES
-from ..form import answer_of, field, shown
+from ..form import answer_of, field, shown, style
 from ..rubric import Status, check
 from .deck import RAPID_SECONDS, RAPID_WITHIN, Deck, Wanted, estimate, findings, self_marked, share
 from .explain import explained
@@ -45,7 +45,8 @@ class Panel(widgets.VBox):
             box.observe(self._on_next, "value")
         self.asking, self.told, self.own, self.stand = widgets.VBox(), widgets.VBox(), widgets.VBox(), widgets.HTML()
         elsewhere = widgets.HTML(f"<p>{self._say('elsewhere')}</p>")
-        super().__init__([_row(self.choice.values()), self.asking, _row(self.buttons.values()), self.told, self.own, self.stand, elsewhere])
+        asked = (_row(self.choice.values()), self.asking, _row(self.buttons.values()))
+        super().__init__([*asked, self.told, self.own, self.stand, elsewhere, style()])
         self._on_next(None)
 
     def _say(self, key, **values):

@@ -2,12 +2,11 @@
 
 import itertools
 
-import ipywidgets
 import pytest
 
 from autograder.assignment import SEVERAL, how, question
 from autograder.exercise import LANGUAGES, Exercise
-from autograder.form import form
+from autograder.form import Several, answer_of, form
 from autograder.question import Question
 from autograder.rubric import Status, mark
 
@@ -49,8 +48,15 @@ def test_nothing_tells_how_many_are_right():
     one, three = exercise("A"), exercise("ABC")
     assert how(one, one.parts[0]) == how(three, three.parts[0])
     assert question(one, LANGUAGES) == question(three, LANGUAGES)
-    fields = [type(form(Question(asked, LANGUAGES)).children[1]) for asked in (one, three)]
-    assert fields == [ipywidgets.SelectMultiple, ipywidgets.SelectMultiple]
+    fields = [form(Question(asked, LANGUAGES)).children[1] for asked in (one, three)]
+    assert [type(field) for field in fields] == [Several, Several]
+
+
+def test_what_is_ticked_is_the_answer():
+    field = form(Question(exercise("AB"), LANGUAGES)).children[1]
+    assert answer_of(field) == []
+    field.ticks["C"].value = field.ticks["A"].value = True
+    assert answer_of(field) == ["A", "C"]
 
 
 def test_elsewhere_several_right_options_have_to_be_declared():
