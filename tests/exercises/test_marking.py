@@ -9,7 +9,7 @@ from autograder.answer import Unread
 from autograder.assignment import as_written, solution
 from autograder.bank import Bank
 from autograder.exercise import LANGUAGES, Text
-from autograder.rubric import Status, mark
+from autograder.rubric import Status, check, mark
 
 BANK = Bank()
 NUMBERS = [(name, part.name) for name in BANK for part in BANK[name].parts if part.type == "number"]
@@ -28,9 +28,10 @@ def test_partial_credit_by_equal_shares():
 
 
 def test_mistakes_keep_what_the_rubric_says():
-    ledger = results("E000-SA01", total_8bit="70 GB", saving="37.5")["small_moments"]
-    assert ledger.points == ledger.line.points
-    assert [finding.mistake for finding in ledger.findings] == ["", "percent_sign"]
+    exercise = BANK["E000-LQ01"]
+    share = exercise.expected(exercise.part("value")).value
+    finding = check(exercise, exercise.part("value"), f"{100 * share:.3f}")
+    assert (finding.mistake, finding.share) == ("percent_sign", 1)
 
 
 @pytest.mark.parametrize(("name", "part", "mistake"), MISTAKES)

@@ -180,3 +180,9 @@ def test_as_written_is_what_a_learner_can_type():
             for answer in [BANK[name].expected(part), *(BANK[name].mistaken(part, mistake) for mistake in part.mistakes)]:
                 said = as_written(BANK[name], part, answer, "en")
                 assert isinstance(said, str | bool) and eval(repr(said)) == said
+
+
+@pytest.mark.parametrize("name", [name for name in BANK if BANK[name].ranges])
+def test_no_article_depends_on_a_number_that_is_drawn(name):
+    drawn = "|".join(BANK[name].ranges)
+    assert not re.search(rf"\b[Aa]n? {{({drawn})\b", BANK.files[name].read_text(encoding="utf-8"))
