@@ -7,7 +7,7 @@ from nbconvert.exporters import NotebookExporter
 from nbformat import from_dict
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
-from traitlets import Unicode
+from traitlets import List, Unicode
 
 from . import marking, repair
 from .assignment import load_assignment
@@ -38,7 +38,13 @@ def _leave_out_links(submitted, autograded):
                 (autograded / path.relative_to(submitted)).unlink(missing_ok=True)
 
 
-class WithBank(NbGraderPreprocessor):
+class Step(NbGraderPreprocessor):
+    """A step of ours, which takes what nbconvert's exporters set up for all of theirs, and nbgrader's own base would warn of."""
+
+    display_data_priority = List(NbGraderPreprocessor.display_data_priority.default()).tag(config=True)
+
+
+class WithBank(Step):
     """Knows the assignment that is being marked, and the bank as its student met it."""
 
     assignments = Unicode(help="folder of the assignments' YAML files").tag(config=True)
@@ -126,7 +132,7 @@ class Conceal(WithBank):
         return nb, resources
 
 
-class TellByPerson(NbGraderPreprocessor):
+class TellByPerson(Step):
     """Say in the feedback which lines a person has marked."""
 
     def preprocess(self, nb, resources):

@@ -91,6 +91,8 @@ GUARD = (
 )
 WAIT = Text(en="marked after you hand in; nothing to do here", zh="提交后评分，此处无需操作")
 
+MODEL_ANSWER = Text(en="Model answer", zh="参考答案")
+
 
 def _line_cell(exercise, line, languages):
     name, head = grade_id(exercise, line), f"{line.title.say(languages)} ({points(line.points, languages)})"
@@ -107,7 +109,7 @@ def _scheme(exercise, line, languages):
     yield f"- {line.criterion.say(languages)}"
     yield from (f"- {said}" for said in worth(exercise, line, languages))
     for name in line.parts:
-        yield "\n> " + exercise.part(name).answer.say(languages, join="\n>\n> ")
+        yield f"\n**{MODEL_ANSWER.say(languages)}**\n\n> " + exercise.part(name).answer.say(languages, join="\n>\n> ")
 
 
 # --- each student's own numbers -------------------------------------------------------------------------------------------

@@ -1,14 +1,18 @@
 """`psi grade`: mark a class, report on it, export its scores. Everything slow is imported only when it is used."""
 
 import argparse
+import contextlib
 import gc
 import os
 import sys
+from functools import cache
+from itertools import islice
 from pathlib import Path
 
 VERBS = ("doctor", "report", "export")
 COURSE = Path(__file__).resolve().parents[2] / "exercises" / "course"
 BAR = "{desc} {percentage:3.0f}%|{bar:24}| {n_fmt}/{total_fmt} [{elapsed}] {postfix}"
+SHOWN = 10  # of those who wait for a person
 
 
 def main(argv):
@@ -81,16 +85,19 @@ def _grade(options):
     from .run import Options, grade
 
     chosen = Options(options.workers, options.dask, options.force, options.feedback)
-    with tqdm(desc=options.assignment, unit="", bar_format=BAR, file=sys.stderr, mininterval=0.2) as bar:
-        tally = grade(options.course, options.assignment, chosen, lambda tally, total: _show(bar, tally, total))
+    with contextlib.ExitStack() as stack:
+        # not before there is something to show, and nowhere but in a terminal
+        told = {"desc": options.assignment, "bar_format": BAR, "mininterval": 0.2, "disable": None}
+        bar = cache(lambda total: stack.enter_context(tqdm(total=total, **told)))
+        tally = grade(options.course, options.assignment, chosen, lambda tally, total: total and _show(bar(total), tally))
     print("\n".join(_told(tally, options)))
     return 1 if tally.faults or tally.left_out else 0
 
 
-def _show(bar, tally, total):
-    bar.total, bar.n = total, tally.graded + tally.waiting + tally.broken
+def _show(bar, tally):
+    bar.n = tally.graded + tally.waiting + tally.broken
     bar.set_postfix_str(_counts(tally), refresh=False)
-    bar.refresh() if bar.n == total else bar.update(0)
+    bar.refresh() if bar.n == bar.total else bar.update(0)
 
 
 def _counts(tally):
@@ -103,18 +110,25 @@ def _told(tally, options):
     yield from (f"  BROKEN {student}: {why}" for student, why in sorted(tally.faults.items()))
     yield from (f"  NOT GRADED {student}: {why}" for student, why in sorted(tally.left_out.items()))
     yield from (f"  {student}: {why}" for student, why in sorted(tally.doubts.items()))
-    if tally.waiting:
-        yield f"  who needs a person, and why: `psi grade report {options.assignment}`, or the formgrader"
+    yield from _waits(tally.waits, options.assignment)
     if not total:
         yield "  nothing is handed in: students' folders are looked for in `submitted/`, in each of them one of the assignment's name"
     if options.timing:
         yield "  " + ", ".join(f"{what} {seconds:.2f} s" for what, seconds in tally.seconds.items())
 
 
+def _waits(waits, assignment):
+    """Who waits for a person, and for what; of many only the first."""
+    yield from (f"  WAITS {student}: {why}" for student, why in islice(waits.items(), SHOWN))
+    if len(waits) > SHOWN:
+        yield f"  and {len(waits) - SHOWN} more: `psi grade report {assignment}` writes them all into reports/{assignment}-students.csv"
+
+
 def _report(options):
     from .report import write_report
 
-    print("\n".join(map(str, write_report(options.course, options.assignment, options.alike))))
+    paths, waits = write_report(options.course, options.assignment, options.alike)
+    print("\n".join([*map(str, paths), *_waits(waits, options.assignment)]))
     return 0
 
 

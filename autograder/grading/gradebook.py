@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 
 from sqlalchemy import bindparam, create_engine, delete, func, insert, inspect, select, tuple_, update
@@ -20,6 +21,7 @@ from sqlalchemy.exc import DatabaseError
 from formulary import InputError
 
 from .. import marking
+from ..assignment import answer_id
 from .schema import (
     ASSIGNMENT,
     BASE_CELL,
@@ -34,6 +36,7 @@ from .schema import (
     SUBMITTED_NOTEBOOK,
     TASK_CELL,
 )
+from .work import NOTHING_READ
 
 GRADED, WAITS, BROKEN = "graded", "needs a person", "broken"
 # which cells nbgrader gives a row in each table
@@ -126,11 +129,9 @@ class Book:
         return {student.id: student for student in self._all(select(STUDENT))}
 
     def journal(self):
-        """The journal's rows by (student, paper) of all that is whole; what a person has done since is done."""
-        rows, whole, done = self._journal(), self._whole(), {"state": GRADED, "reason": ""}
-        waiting = set(self.db.scalars(select(GRADE.c.notebook_id).where(GRADE.c.needs_manual_grade).distinct()))
-        is_done = lambda where, row: row["state"] == WAITS and whole[where] not in waiting
-        return {where: row | (done if is_done(where, row) else {}) for where, row in rows.items() if where in whole}
+        """The journal's rows by (student, paper) of all that is whole; who waits, and for how much, the gradebook tells."""
+        rows, whole, waiting = self._journal(), self._whole(), self._counts(GRADE, GRADE.c.needs_manual_grade)
+        return {where: row | _outcome(row, waiting.get(whole[where], 0)) for where, row in rows.items() if where in whole}
 
     def _journal(self, *only):
         """The rows as they were written: all of them, or those that are `only`."""
@@ -148,9 +149,9 @@ class Book:
         is_whole = lambda paper, id_: all(counts[table].get(id_, 0) >= len(self.cells_of[table, paper]) for table in KINDS)
         return {where: id_ for where, id_ in places.items() if is_whole(where[1], id_)}
 
-    def _counts(self, table):
-        """How many rows each submitted notebook has in a table."""
-        ours = select(table.c.notebook_id, func.count()).where(table.c.cell_id.in_(self._our_cells))
+    def _counts(self, table, *only):
+        """How many rows, all or those that are `only`, each submitted notebook has in a table."""
+        ours = select(table.c.notebook_id, func.count()).where(table.c.cell_id.in_(self._our_cells), *only)
         return dict(map(tuple, self._all(ours.group_by(table.c.notebook_id))))
 
     @property
@@ -168,7 +169,7 @@ class Book:
         """
         places = self._places({student: handed.timestamp for _, (student, _), handed in batch})
         known = self._journal(JOURNAL.c.student.in_([student for _, (student, _), _ in batch]))
-        held = {where: _as_before(done, handed, known.get(where)) for done, where, handed in batch}
+        held = {where: _as_before(done, handed.source, known.get(where)) for done, where, handed in batch}
         for table, told in ((GRADE, _grade), (COMMENT, _comment)):
             there, home = self._rows(table, places.values()), lambda where, cell: {"notebook_id": places[where], "cell_id": cell}
             wanted = {
@@ -368,12 +369,18 @@ def _change(old, new):
     return changed and {"key": old["id"]} | changed
 
 
-def _as_before(done, handed, old):
-    """The lines that came out as the journal tells, of the same submission by the same keys: what a person said of them still holds."""
-    if not done or not old or (old["source"], old["keys"]) != (handed.source, json.dumps(done.keys)):
+def _as_before(done, source, old):
+    """The lines whose answers, key and mark are as the journal tells: what a person said of them still holds.
+
+    Of a line that no exercise of ours has, we know only whether the whole submission is as it was.
+    """
+    if not done or not old or not old["lines"]:
         return set()
-    lines = json.loads(old["lines"])
-    return {name for name, line in done.lines.items() if lines.get(name) == line}
+    lines, keys, answers = (json.loads(old[column]) for column in ("lines", "keys", "answers"))
+    now = json.loads(done.answers)
+    same = {name for name, key in done.keys.items() if (keys.get(name), answers.get(answer_id(name))) == (key, now.get(answer_id(name)))}
+    is_same = lambda exercise: exercise in same if exercise in done.keys else source == old["source"]
+    return {name for name, line in done.lines.items() if lines.get(name) == line and is_same(name.rpartition("-")[0])}
 
 
 def _grade(done, name, old, as_before):
@@ -396,6 +403,20 @@ def _comment(done, name, *_):
     if name in done.entries:
         return {"auto_comment": done.entries[name].comment}
     return {"auto_comment": done.remarks[name]} if name in done.remarks else {}
+
+
+def _outcome(row, waiting):
+    """State, and reason in words, of a row of the journal of which so many lines wait."""
+    if row["state"] == BROKEN:
+        return {}
+    count = "" if not waiting or row["reason"].startswith(NOTHING_READ) else "1 line waits" if waiting == 1 else f"{waiting} lines wait"
+    return {"state": WAITS if waiting else GRADED, "reason": "; ".join(filter(None, [count, row["reason"]]))}
+
+
+def waits(rows):
+    """The reasons of who waits for a person, from rows of the journal: by student, or student and paper where there are several."""
+    label = itemgetter(0) if len({paper for _, paper in rows}) == 1 else " ".join
+    return {label(where): row["reason"] for where, row in sorted(rows.items()) if row["state"] == WAITS}
 
 
 def _standing(grades, comments, late):

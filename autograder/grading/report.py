@@ -10,7 +10,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from rapidfuzz import fuzz, process
 
 from ..assignment import answer_id
+from .gradebook import waits
 from .run import Course
+from .work import NOTHING_READ
 
 LONGEST = 160  # characters shown of an answer
 COMPARED = 2_000  # characters of one that are compared
@@ -19,7 +21,9 @@ SHORTEST = 20  # characters from which on an answer can be said to be like anoth
 
 
 def write_report(folder, name, alike):
-    """Write the CSVs and the notebook into `reports/`; returns their paths. `alike`: percent from which on two answers are named.
+    """Write the CSVs and the notebook into `reports/`; returns their paths, and by student why who waits for a person does.
+
+    `alike`: percent from which on two answers are named.
 
     Raises InputError where nothing is marked.
     """
@@ -39,7 +43,7 @@ def write_report(folder, name, alike):
     place.mkdir(exist_ok=True)
     paths = [write_table(place / f"{name}-{kind}.csv", table) for kind, table in tables.items()]
     write(_notebook(marker.assignment, tables, paths), place / f"{name}.ipynb")
-    return [*paths, place / f"{name}.ipynb"]
+    return [*paths, place / f"{name}.ipynb"], waits(rows)
 
 
 # --- the tables, each a list of rows with named columns --------------------------------------------------------------
@@ -106,7 +110,7 @@ def _students(rows, standing):
             "late penalty": found["penalty"],
             "state": row["state"],
             "reason": row["reason"],
-            "lines waiting": found["waiting"],
+            "lines waiting": "" if row["reason"].startswith(NOTHING_READ) else found["waiting"],
             "seconds to mark": round(row["seconds"] or 0, 3),
         }
         for (student, paper), row in sorted(rows.items())

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import time
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,7 @@ from ..assignment import load_assignment
 from ..rubric import Status
 from ..students import secret
 from . import cluster, pool
-from .gradebook import BROKEN, GRADED, WAITS, Book, Handed, moment
+from .gradebook import BROKEN, GRADED, WAITS, Book, Handed, moment, waits
 from .work import Job, Marker, Page, digest, version, write_page
 
 BATCH_SECONDS = 1.0  # how long marks wait to be written together
@@ -139,7 +140,8 @@ def _config(path):
 
 @dataclass
 class Tally:
-    """How a class came out; told by student: `faults` what we failed in, `left_out` why nothing was graded, `doubts` what to look at."""
+    """How a class came out; told by student: `faults` what we failed in, `left_out` why nothing was graded, `doubts` what to look at,
+    `waits` what a person is needed for."""
 
     unchanged: int = 0
     graded: int = 0
@@ -150,6 +152,7 @@ class Tally:
     faults: dict = field(default_factory=dict)
     left_out: dict = field(default_factory=dict)
     doubts: dict = field(default_factory=dict)
+    waits: dict = field(default_factory=dict)
     seconds: dict = field(default_factory=dict)
 
     def count(self, state):
@@ -232,18 +235,14 @@ class _Planned:
 class _Run:
     def __init__(self, course, name, book, marker, options, tally):
         self.course, self.name, self.book, self.marker, self.options, self.tally = course, name, book, marker, options, tally
+        self.states = {}  # by (student, paper), as they were marked
         self.how = {paper: digest(version(), _plain(told), marker.assignment.exercises) for paper, told in marker.papers.items()}
 
     # --- what has to be done ---
 
-    @cached_property
-    def known(self):
-        """The journal as it was before this run."""
-        return self.book.journal()
-
     def plan(self):
         """What has changed since it was last marked, as _Planned."""
-        known, due, found = self.known, self.book.due(), []
+        known, due, found = self.book.journal(), self.book.due(), []
         for student in self._students():
             when = self._when(student, due.get(student, self.book.assignment.duedate))
             for paper in self.marker.papers:
@@ -251,7 +250,7 @@ class _Run:
                 found += [planned] if planned else []
                 if not planned:
                     self.tally.unchanged += 1
-                    self.tally.count(known[student, paper]["state"])
+                    self._count((student, paper), known[student, paper]["state"])
         return found
 
     def _students(self):
@@ -314,7 +313,7 @@ class _Run:
     def mark(self, plan, watch):
         """Have everything planned marked, and write it as it comes."""
         planned = {(item.student, item.paper): item for item in plan}
-        batch, since, total, waited = [], time.monotonic(), len(plan) + self.tally.unchanged, set()
+        batch, since, total = [], time.monotonic(), len(plan) + self.tally.unchanged
         watch(self.tally, total)
         for job, done in self._spread(self.marker, map(self._job, filter(self._is_still_there, plan))):
             where = job.student, job.paper
@@ -323,22 +322,31 @@ class _Run:
                 state = batch[-1][2].state
             except OSError as error:
                 state = self._fault(job.student, error)
-            self.tally.count(state)
-            waited |= {where} if state == WAITS else set()
+            self._count(where, state)
             watch(self.tally, total)
             if len(batch) >= BATCH_MOST or time.monotonic() - since > BATCH_SECONDS:
                 self.book.enter(batch, self.course.penalty)
                 batch, since = [], time.monotonic()
         if batch:
             self.book.enter(batch, self.course.penalty)
-        self._count_confirmed(waited & self.known.keys())
+        self._count_again()
 
-    def _count_confirmed(self, again):
-        """Whose lines a person had marked before, and came out as before, does not wait."""
-        now = self.book.journal() if again else {}
-        confirmed = sum(where in now and now[where]["state"] == GRADED for where in again)
-        self.tally.waiting -= confirmed
-        self.tally.graded += confirmed
+    def _count(self, where, state):
+        self.states[where] = state
+        self.tally.count(state)
+
+    @cached_property
+    def marked(self):
+        """The journal as it is when all is marked."""
+        return self.book.journal()
+
+    def _count_again(self):
+        """Who waits depends also on what a person has marked before, which the gradebook knows."""
+        told = {where: self.marked[where] for where, state in self.states.items() if state != BROKEN and where in self.marked}
+        final = Counter((self.states | {where: row["state"] for where, row in told.items()}).values())
+        for state, field_ in FIELDS.items():
+            setattr(self.tally, field_, final[state])
+        self.tally.waits = waits(told)
 
     def _is_still_there(self, item):
         return _is_there(self.course.place("submitted", item.student, self.name))
@@ -414,7 +422,7 @@ class _Run:
 
     def write_feedback(self):
         """Write the pages whose marks, scores or comments have changed since they were written."""
-        rows = self.book.journal()
+        rows = self.marked
         standing = self.book.standing({student for student, _ in rows})
         reveals = self.marker.assignment.reveals()
         made_from = {where: digest(row["notebook"], standing[where], reveals) for where, row in rows.items() if row["notebook"]}
@@ -484,12 +492,9 @@ def _outcome(lines, notes, fault):
     if fault:
         return BROKEN, fault
     broken = [name for name, (_, status, _, _) in lines.items() if status == Status.BROKEN.name]
-    waiting = [name for name, (_, _, human, _) in lines.items() if human]
-    told = "; ".join(note["en"] for note in notes)
     if broken:
         return BROKEN, f"we could not mark {', '.join(broken)}"
-    lines = "1 line waits" if len(waiting) == 1 else f"{len(waiting)} lines wait"
-    return (WAITS, lines + (f"; {told}" if told else "")) if waiting else (GRADED, told)
+    return WAITS if any(human for _, _, human, _ in lines.values()) else GRADED, "; ".join(note["en"] for note in notes)
 
 
 def _clear(folder):

@@ -70,7 +70,7 @@ JOURNAL = Table(
     Column("lines", Text),  # {grade id: [points, status, needs a person, mistakes]}
     Column("notes", Text),  # what was repaired, lost or unreadable, in both languages
     Column("state", String(20)),
-    Column("reason", Text),
+    Column("reason", Text),  # but for how many lines wait, which the gradebook tells
     Column("notebook", String(64)),  # hash of the notebook in autograded/
     Column("feedback", String(64)),  # hash of what the page in feedback/ was made from
     Column("seconds", Float),

@@ -20,6 +20,9 @@ PACKAGE = Path(__file__).resolve().parent.parent
 READERS = ("amounts", "arithmetic", "judge", "reckon", "units")
 
 
+NOTHING_READ = "nothing could be read: "  # a reason beside which it needs not be told how many lines wait
+
+
 @cache
 def version():
     """What tells one state of the marking from another: a hash of its sources."""
@@ -77,7 +80,6 @@ class Done:
     lines: dict
     keys: dict
     notes: list = field(default_factory=list)
-    lost: int = 0
     fault: str = ""
     whole: bool = True
     seconds: float = 0.0
@@ -159,9 +161,8 @@ class Marker:
         remarks = {
             cell.name: marking.remark_on(cell, sources[cell.name], taken.lost.get(cell.name)) for cell in paper.cells if cell.solution
         }
-        notes = [taken.unreadable] if taken.unreadable else [*taken.repairs, *(why for why in taken.lost.values())]
-        lost = len(taken.lost) + bool(taken.unreadable)
-        told = {"remarks": remarks, "notes": [note.model_dump() for note in notes], "lost": lost, "fault": _fault(marked.answers)}
+        notes = [NOTHING.format(why=taken.unreadable)] if taken.unreadable else [*taken.repairs, *taken.lost.values()]
+        told = {"remarks": remarks, "notes": [note.model_dump() for note in notes], "fault": _fault(marked.answers)}
         return taken.notebook, marked, told
 
     def _again(self, job, paper, bank):
@@ -172,6 +173,9 @@ class Marker:
     def lines_of(self, exercise):
         """The grade ids of an exercise's lines."""
         return [grade_id(self.bank[exercise], line) for line in self.bank[exercise].rubric]
+
+
+NOTHING = Text(en=NOTHING_READ + "{why}", zh="无法读取：{why}")
 
 
 def _fault(answers):

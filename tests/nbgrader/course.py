@@ -53,7 +53,7 @@ class Course:
         self.nbgrader("generate_assignment", self.assignment)
         self.psi("course", "sample", self.assignment)
         self.nbgrader("autograde", self.assignment)
-        self.nbgrader("generate_feedback", self.assignment)
+        self.said = self.nbgrader("generate_feedback", self.assignment).stderr
 
     def notebook(self, kind, student=""):
         """The path of the assignment's notebook in `release`, `submitted`, `autograded`, …"""

@@ -1,5 +1,6 @@
 """A class of three through stock nbgrader: generate, autograde, feedback, export; scores are the bank's, reasons are told."""
 
+import re
 from html import unescape
 
 import pytest
@@ -99,6 +100,27 @@ def test_feedback_names_each_mistake_and_its_hint(course):
         for mistake in [mistake for part in BANK[name].parts for mistake in part.mistakes[:1]]:
             assert mistake.hint.en in page and mistake.hint.zh not in page, (name, mistake.name)
             assert mistake.hint.en not in perfect
+
+
+def test_feedback_shows_no_source_of_grade_cells_and_names_every_line_on_top(course):
+    page = feedback(course, "student_flawed")
+    listed = page.partition('id="toc"')[2].partition("</ul>")[0]
+    assert "NBGRADER_EXECUTION" not in page and "Test cell" not in page
+    for name, (exercise, line) in LINES.items():
+        assert f">{line.title.say(ASSIGNMENT.languages)}</a>" in listed and exercise.title.say(ASSIGNMENT.languages) in listed
+        assert page.count(name) > 1
+    for target in re.findall('href="#([^"]+)"', listed):
+        assert f'name="{target}"' in page
+
+
+def test_feedback_is_made_without_a_warning(course):
+    assert "Writing" in course.said and "WARNING" not in course.said
+
+
+def test_the_model_answer_is_called_so(course):
+    marked = cells(course.read("autograded", "student_flawed"))
+    shown = [marked[name].source for name, (_, line) in LINES.items() if line.marked_by != "key"]
+    assert shown and all(source.count("**Model answer · 参考答案**\n\n> ") == source.count("\n\n> ") > 0 for source in shown)
 
 
 def test_feedback_shows_points_and_findings_of_each_line(course):

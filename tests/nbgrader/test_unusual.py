@@ -1,5 +1,6 @@
 """What goes differently: damaged notebooks, code as answers, regrading, and a course without our marking."""
 
+import shutil
 import zipfile
 
 import nbformat
@@ -57,7 +58,16 @@ def reordered_cells(notebook):
     notebook.cells.reverse()
 
 
-NAMED = r".*_(?P<student_id>student_\w+)_attempt_(?P<timestamp>[0-9\-]+)_(?P<file_id>\w+)"
+FORMS = {
+    "student_zipped": f"{PS}_student_zipped_attempt_2026-01-30-15-30-10_{PS}.ipynb",
+    "late": f"late_LATE_123_456_{PS}-1.ipynb",
+    "李 雷": f"李 雷_123_assignsubmission_file_/{PS}.ipynb",
+    "flat": f"flat_123_assignsubmission_file_{PS}.ipynb",
+    "short": f"short_{PS} (1).ipynb",
+    "under_score": f"under_score/{PS}.ipynb",
+    "nested": f"nested/{PS}/{PS}.ipynb",
+}
+NOBODYS = [f"__MACOSX/nested/._{PS}.ipynb", f"nested/.ipynb_checkpoints/{PS}-checkpoint.ipynb", "other_1_ps02_formats.ipynb"]
 DAMAGES = [copied_cells, lost_grade_cells, lost_metadata, greedy_metadata, greedy_cells, retyped_cells, reordered_cells]
 
 
@@ -103,14 +113,22 @@ def graded(course, tmp_path_factory):
     archive = course.folder / "downloaded" / PS / "archive"
     archive.mkdir(parents=True)
     with zipfile.ZipFile(archive / "class.zip", "w") as file:
-        file.write(course.notebook("submitted", "student_perfect"), f"{PS}_student_zipped_attempt_2026-01-30-15-30-10_{PS}.ipynb")
-    course.nbgrader("zip_collect", PS, rf"--FileNameCollectorPlugin.named_regexp={NAMED}")
+        for name in [*FORMS.values(), *NOBODYS]:
+            file.write(course.notebook("submitted", "student_perfect"), name)
+    course.nbgrader("zip_collect", PS)
+    course.collected = sorted(path.name for path in (course.folder / "submitted").iterdir())
+    for student in FORMS.keys() - {"student_zipped"}:
+        shutil.rmtree(course.folder / "submitted" / student)
     course.nbgrader("autograde", PS)
     return course
 
 
 def by_key(course, student):
     return {name: grade[0] for name, grade in course.grades(student).items() if name in BY_KEY}
+
+
+def test_what_a_learning_management_system_exports_is_collected(graded):
+    assert FORMS.keys() <= set(graded.collected) and not {"other", "__MACOSX", ".ipynb_checkpoints", "ps01"} & set(graded.collected)
 
 
 @pytest.mark.parametrize("student", [*(damage.__name__ for damage in DAMAGES), "zipped", "typographic", "computed", "harmful"])

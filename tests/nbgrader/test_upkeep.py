@@ -1,16 +1,19 @@
 """A marked course in which others have been at work: rows, files and times edited, removed or in the way, before a run or during it."""
 
+import csv
 import os
 import shutil
+import sys
 
 import nbformat
 import pytest
 
-from autograder.grading import gradebook, run
+from autograder.assignment import answer_id, load_assignment
+from autograder.grading import cli, gradebook, run
 from autograder.grading.cli import main
 from autograder.grading.run import Options, grade
 from formulary import InputError
-from tests.nbgrader.course import PS, Again
+from tests.nbgrader.course import PS, Again, cells
 
 STUDENT = "student_flawed"
 MINE = f"""(select mine.id from submitted_notebook as mine
@@ -94,9 +97,8 @@ def test_each_notebook_of_an_assignment_has_its_own_lines(fresh):
     warmup.write_text(nbformat.writes(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x = 1")])))
     tally = fresh.grade(workers=1, feedback=False)
     assert (tally.graded, tally.waiting) == (1, 5)
-    reasons = dict(fresh.say("select student, reason from psi_marked where paper = 'warmup'"))
-    assert reasons["student_perfect"].startswith("2 lines wait; the file is called Warmup (1).ipynb")
-    assert reasons[STUDENT] == "2 lines wait; no notebook warmup.ipynb was handed in"
+    assert tally.waits["student_perfect warmup"].startswith("2 lines wait; the file is called Warmup (1).ipynb")
+    assert tally.waits[f"{STUDENT} warmup"] == "nothing could be read: no notebook warmup.ipynb was handed in"
     with run.Course.load(fresh.folder).book(PS) as book:
         assert book.standing([STUDENT])[STUDENT, "warmup"]["most"] == 5
 
@@ -138,6 +140,50 @@ def test_what_a_person_has_marked_is_shown_again_where_the_answers_change(again)
     tally = again.grade(workers=1, feedback=False)
     assert (tally.unchanged, tally.waiting) == (2, 1)
     assert all(grade[1:3] == (0.5, True) for grade in again.grades(STUDENT).values())
+
+
+def test_what_a_person_has_marked_holds_where_only_other_exercises_change(again):
+    again.say("update grade set manual_score = 0.5, needs_manual_grade = 0")
+    notebook, first = again.read("submitted", STUDENT), load_assignment(PS).exercises[0]
+    cells(notebook)[answer_id(first)].source = "answer = 'B'"
+    again.hand_in(STUDENT, notebook)
+    tally = again.grade(workers=1, feedback=False)
+    asked = {name for name, (_, _, waits, _) in again.grades(STUDENT).items() if waits}
+    assert asked and {name.rpartition("-")[0] for name in asked} == {first}
+    assert tally.waits == {STUDENT: "1 line waits" if len(asked) == 1 else f"{len(asked)} lines wait"}
+    tally = again.grade(workers=1, feedback=False, force=True)
+    assert {name for name, (_, _, waits, _) in again.grades(STUDENT).items() if waits} == asked
+
+
+def test_how_many_lines_wait_is_told_as_the_gradebook_has_it(again, capsys):
+    for student in ("student_empty", "student_nothing"):
+        folder(again, "submitted", student).mkdir(parents=True)
+    again.notebook("submitted", "student_empty").write_bytes(b"")
+    again.grade(workers=1, feedback=False)
+    again.say(f"update grade set needs_manual_grade = 1 where notebook_id = {MINE}")  # as nbgrader's own command asks for all again
+    assert main(["grade", "report", PS, "--course", str(again.folder)]) == 0
+    table = csv.DictReader((again.folder / "reports" / f"{PS}-students.csv").read_text("utf-8-sig").splitlines())
+    rows = {row["student"]: (row["reason"], row["lines waiting"]) for row in table}
+    number = len(again.grades(STUDENT))
+    assert rows[STUDENT] == (f"{number} lines wait", str(number))
+    for student, why in {"student_empty": "the file is no notebook", "student_nothing": f"no notebook {PS}.ipynb"}.items():
+        assert rows[student][0].startswith(f"nothing could be read: {why}") and not rows[student][1]
+    said = capsys.readouterr().out
+    assert all(f"WAITS {student}: {why}\n" in said for student, (why, _) in rows.items() if why)
+
+
+def test_of_many_who_wait_ten_are_named(capsys):
+    said = list(cli._waits({f"s{number:02}": "1 line waits" for number in range(12)}, PS))
+    assert said[0] == "  WAITS s00: 1 line waits" and said[10].startswith("  and 2 more: ") and len(said) == 11
+    assert len(list(cli._waits({"s": "why"}, PS))) == 1
+
+
+def test_a_bar_is_drawn_in_a_terminal_only_and_not_before_there_is_something_to_show(again, monkeypatch, capsys):
+    for is_terminal, verb, drawn in ((False, PS, False), (True, "ps01", False), (True, PS, True)):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda told=is_terminal: told)
+        main(["grade", verb, "--course", str(again.folder)])
+        said = capsys.readouterr().err
+        assert ("%|" in said) is drawn and "/?" not in said
 
 
 @pytest.mark.parametrize("stamp", ["the day after tomorrow", ""])
