@@ -119,6 +119,11 @@ def cells(notebook):
     return {cell.metadata.nbgrader.grade_id: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
 
 
+def needs_running(exercise):
+    """Lines that leave the answers before them as they are, but which nobody can tell who only reads them."""
+    return "\n".join(["import copy", *(f"{part.name} = copy.copy({part.name})" for part in exercise.parts)])
+
+
 def rows_of(folder):
     """Every grade and comment of a gradebook, but for the ids."""
     grades = ROWS.format(table="grade", columns="auto_score, manual_score, needs_manual_grade")

@@ -27,7 +27,7 @@ from autograder.grading.cli import main
 from autograder.grading.run import Options, grade
 from autograder.jail import JailFault, sweep
 from formulary import InputError
-from tests.nbgrader.course import PS, Copy
+from tests.nbgrader.course import PS, Copy, needs_running
 
 BANK = Bank()
 EXERCISE = load_assignment(PS).exercises[0]
@@ -349,7 +349,7 @@ def test_a_jail_that_fails_costs_nobody_a_point_and_is_tried_again_in_the_next_r
     notebook = fresh.read("submitted", "student_perfect")
     for cell in notebook.cells:
         if cell.metadata.nbgrader.solution:
-            cell.source = f"import math\n{cell.source}"
+            cell.source += "\n" + needs_running(BANK[cell.metadata.nbgrader.grade_id.removesuffix("-answer")])
     fresh.hand_in("student_code", notebook)
 
     def fails(*_, **__):

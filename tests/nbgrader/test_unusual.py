@@ -8,7 +8,7 @@ import pytest
 
 from autograder.assignment import answer_id, load_assignment, solution
 from autograder.bank import Bank
-from tests.nbgrader.course import PS, Copy, cells
+from tests.nbgrader.course import PS, Copy, cells, needs_running
 
 BANK = Bank()
 LINES = load_assignment(PS).lines(BANK)
@@ -97,7 +97,7 @@ def harmful(exercise, source):
 
 
 def endless(exercise, source):
-    return f"{source}\nimport os\nos._exit(1)"
+    return f"{source}\n{needs_running(exercise)}\nimport os\nos._exit(1)"
 
 
 @pytest.fixture(scope="module")
