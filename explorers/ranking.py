@@ -16,6 +16,7 @@ from formulary.units import BYTE, SECOND
 from .palette import PALETTE
 
 SHOWN = 8
+HEIGHT = 340  # pixels of the picture, whatever its width
 # what of a step's time is drawn, and what it is called
 TIMES = {"computation": PLAN_COMPUTE, "tensor parallelism": PLAN_TP, "replicas": PLAN_DP, "hidden": PLAN_HIDDEN}
 HEAD = ["plan", "step", "fullest card"]
@@ -53,6 +54,7 @@ class Ranking:
     def spec(self):
         """What the front end needs to know, as JSON values."""
         return {
+            "height": HEIGHT,
             "rules": [name for name, _, _ in RULES],
             "fails": FAILS,
             "times": [formula.name for formula in TIMES.values()],

@@ -1,7 +1,6 @@
 // Curves: formulas over a swept quantity, with a marker where the control stands and a line they should stay under.
 
 const MARGIN = 12; // pixels between the curves and the ends of the picture
-const LETTER = 6.6; // pixels of a letter at an axis, on average
 
 function scene(view, state, evaluate) {
   const here = state[view.sweep];
@@ -47,10 +46,12 @@ function draw(sheet, view, { series, here, limit, marks }) {
   const [top, bottom] = [4, height - 40];
   const shown = series.flatMap(({ points }) => points.map(([, y]) => y)).concat(limit ?? []);
   const y = axisOf(shown, view.log[1], bottom - (view.log[1] ? MARGIN : 0), top + MARGIN, 5, view.unit);
-  const longest = Math.max(...y.ticks.map((value) => sizeOn(view, value).length));
-  const box = { left: Math.max(62, 14 + LETTER * longest), right: width - (limit === null ? 16 : Math.max(60, 14 + LETTER * view.limitLabel.length)), top, bottom };
+  const limited = limit !== null && y.holds(limit);
+  const left = Math.max(62, 10 + widest(y.ticks.map((value) => sizeOn(view, value))));
+  const right = width - (limited ? roomOfLimit(view.limitLabel, sizeOn(view, limit)) : 16);
+  const box = { left, right, top, bottom };
   const x = axisOf([...view.points, here], view.log[0], box.left, box.right, width / 90, view.sweepUnit);
-  drawGrid(sheet, box, x, y, view);
+  drawGrid(sheet, box, x, y, view, limited ? right : width);
   series.forEach((one, i) => {
     const attributes = { d: pathOf(one.points, x, y), stroke: view.palette[i], class: one.chosen ? "psi-curve psi-main" : "psi-curve" };
     sheet.draw("path", `curve${i}`, attributes);
@@ -59,20 +60,31 @@ function draw(sheet, view, { series, here, limit, marks }) {
   series.forEach((one, i) => {
     if (y.holds(one.value)) sheet.draw("circle", `dot${i}`, { cx: x.at(here), cy: y.at(one.value), r: one.chosen ? 6 : 4, fill: view.palette[i], class: "psi-dot" });
   });
-  drawMarks(sheet, box, x, y, marks);
-  if (limit !== null) drawLimit(sheet, box, y.at(limit), view.limitLabel, sizeOn(view, limit));
+  drawMarks(sheet, box, x, y, marks, figureLook(width, true));
+  if (limited) drawLimit(sheet, box, y.at(limit), view.limitLabel, sizeOn(view, limit));
 }
 
-// Notable places: a diamond on the curve and its name above it; what lies outside the picture is only in the table.
-function drawMarks(sheet, box, x, y, marks) {
-  marks.forEach(({ label, at, value }, i) => {
-    const [across, up] = [x.at(at), y.at(value)];
-    if (!x.holds(at) || !y.holds(value) || !(across >= box.left && across <= box.right)) return;
+// Notable places: a diamond on the curve and its name beside it, clear of the others; what lies outside the picture is only in the table.
+function drawMarks(sheet, box, x, y, marks, look) {
+  const seen = marks.map(({ label, at, value }) => ({ label, across: x.at(at), up: y.at(value), held: x.holds(at) && y.holds(value) }));
+  const inside = seen.filter(({ held, across, up }) => held && across >= box.left && across <= box.right && up >= box.top && up <= box.bottom);
+  const taken = inside.map(({ across, up }) => ({ left: across - 7, right: across + 7, top: up - 7, bottom: up + 7 }));
+  inside.forEach(({ label, across, up }, i) => {
     sheet.draw("line", `mark line${i}`, { x1: across, x2: across, y1: up, y2: box.bottom, class: "psi-limit" });
     sheet.draw("path", `mark${i}`, { d: `M${across} ${up - 7}l7 7l-7 7l-7 -7z`, class: "psi-notable" });
-    const anchor = across > (box.left + box.right) / 2 ? "end" : "start";
-    sheet.draw("text", `mark label${i}`, { x: across, y: Math.max(up - 12, box.top + 12), class: "psi-figure psi-bold", "text-anchor": anchor }, label);
+    const { middle, bottom } = firstFree(taken, placesOf(label, across, up, box, look));
+    sheet.draw("text", `mark label${i}`, { x: middle, y: bottom - 3, class: "psi-figure psi-bold", "text-anchor": "middle" }, label);
   });
+}
+
+// Where a mark's name may stand, the best first: to its right and to its left, above it, higher and higher, then below.
+function placesOf(label, across, up, box, look) {
+  const [wide, tall] = [widthOf(label, look), 16];
+  const sides = [across, across - wide].map((left) => stretch(left, wide, box.left, box.right));
+  const lines = Array.from({ length: Math.floor((box.bottom - box.top) / tall) }, (_, i) => i * tall);
+  const bottoms = [...lines.map((line) => up - 9 - line), ...lines.map((line) => up + 9 + tall + line)];
+  const inside = bottoms.filter((bottom) => bottom - tall >= box.top && bottom <= box.bottom);
+  return inside.flatMap((bottom) => sides.map((side) => ({ ...side, top: bottom - tall, bottom })));
 }
 
 // A scale from values to pixels: { at, holds, ticks }. Values that a log axis cannot hold are left out.
@@ -125,17 +137,16 @@ function sizeOn(view, value) {
   return spoken(value, view.unit, 4, view.scale);
 }
 
-function drawGrid(sheet, box, x, y, view) {
+function drawGrid(sheet, box, x, y, view, end) {
+  const lines = linesOf(y.ticks.map((value) => ({ left: -y.at(value), right: 10 - y.at(value) })));
   y.ticks.forEach((value, i) => {
     const at = y.at(value);
     sheet.draw("line", `row${i}`, { x1: box.left, x2: box.right, y1: at, y2: at, class: "psi-grid" });
-    sheet.draw("text", `row tick${i}`, { x: box.left - 8, y: at + 4, class: "psi-tick", "text-anchor": "end" }, sizeOn(view, value));
+    // a figure too near the one below it is left out
+    if (!lines[i]) sheet.draw("text", `row tick${i}`, { x: box.left - 8, y: at + 4, class: "psi-tick", "text-anchor": "end" }, sizeOn(view, value));
   });
-  x.ticks.forEach((value, i) => {
-    const at = x.at(value);
-    sheet.draw("line", `column${i}`, { x1: at, x2: at, y1: box.bottom, y2: box.bottom + 5, class: "psi-axis" });
-    sheet.draw("text", `column tick${i}`, { x: at, y: box.bottom + 18, class: "psi-tick", "text-anchor": at > box.right - 30 ? "end" : "middle" }, spoken(value, view.sweepUnit));
-  });
+  x.ticks.forEach((value, i) => sheet.draw("line", `column${i}`, { x1: x.at(value), x2: x.at(value), y1: box.bottom, y2: box.bottom + 5, class: "psi-axis" }));
+  drawLabels(sheet, "column tick", x.ticks.map((value) => [x.at(value), spoken(value, view.sweepUnit)]), box.bottom + 18, 0, end);
   sheet.draw("line", "axis", { x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom, class: "psi-axis" });
   sheet.draw("text", "x label", { x: (box.left + box.right) / 2, y: box.bottom + 35, class: "psi-tick", "text-anchor": "middle" }, view.sweepLabel);
 }

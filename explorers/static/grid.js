@@ -62,8 +62,10 @@ function draw(sheet, view, { cells, notes }) {
   const side = Math.min((box.right - box.left) / cells[0].length, (3 * (box.bottom - box.top)) / cells.length, 60);
   const tall = Math.min((box.bottom - box.top) / cells.length, Math.max(side, 26));
   const gap = side > 6 ? 1 : side > 3 ? 0.5 : 0;
-  const every = Math.ceil((letter * Math.max(...cells[0].map((_, column) => called(view.columnLabel, column).length))) / side);
-  if (view.columnLabel) cells[0].forEach((_, column) => column % every === 0 && drawName(sheet, `column${column}`, box.left + side * (column + 0.5), box.top - 6, "middle", called(view.columnLabel, column)));
+  if (view.columnLabel) {
+    const names = cells[0].map((_, column) => [box.left + side * (column + 0.5), called(view.columnLabel, column)]);
+    drawLabels(sheet, "column", names, box.top - 6, 0, notes.length ? box.right : width);
+  }
   cells.forEach((line, row) => {
     const top = box.top + tall * row;
     if (tall >= 12 || row % Math.ceil(12 / tall) === 0) drawName(sheet, `row${row}`, box.left - 8, top + tall / 2 + 4, "end", called(view.rowLabel, row));

@@ -77,8 +77,9 @@ function describe(view, { best, good, failed }) {
 
 function draw(sheet, view, { best }) {
   const { width, height } = sheet.root.viewBox.baseVal;
-  const box = { left: 14, right: width - 16, top: 30, bottom: height - 26 };
   if (!best.length) return;
+  const lines = drawNames(sheet, view, width);
+  const box = { left: 14, right: width - 16, top: 14 + 16 * lines, bottom: height - 26 };
   const axis = roundAxis(Math.max(...best.map((row) => row.step)));
   const x = (value) => box.left + ((box.right - box.left) * value) / axis.top;
   const ticks = Array.from({ length: Math.round(axis.top / axis.step) + 1 }, (_, i) => i * axis.step);
@@ -86,19 +87,22 @@ function draw(sheet, view, { best }) {
   ticks.forEach((value, i) => {
     const at = x(value);
     sheet.draw("line", `grid${i}`, { x1: at, x2: at, y1: box.top, y2: box.bottom, class: i ? "psi-grid" : "psi-axis" });
-    sheet.draw("text", `tick${i}`, { x: at, y: box.bottom + 16, class: "psi-tick", "text-anchor": "middle" }, labels[i]);
   });
-  drawNames(sheet, view, box);
+  drawLabels(sheet, "tick", ticks.map((value, i) => [x(value), labels[i]]), box.bottom + 16, 0, width);
   const slot = (box.bottom - box.top) / best.length;
   best.forEach((row, i) => drawPlan(sheet, view, row, i, { y: box.top + slot * i, slot, x }));
 }
 
-function drawNames(sheet, view, box) {
+// What the colours mean, in as many lines as it takes; returns how many.
+function drawNames(sheet, view, width) {
+  const spans = view.drawn.map((name, i) => stretch(14 + (width / view.drawn.length) * i, 14 + widthOf(name), 14, width));
+  const lines = linesOf(spans);
   view.drawn.forEach((name, i) => {
-    const at = box.left + ((box.right - box.left) * i) / view.drawn.length;
-    sheet.draw("rect", `name swatch${i}`, { x: at, y: 8, width: 10, height: 10, fill: view.palette[i] });
-    sheet.draw("text", `name${i}`, { x: at + 14, y: 17, class: "psi-tick" }, name);
+    const [{ left }, top] = [spans[i], 8 + 16 * lines[i]];
+    sheet.draw("rect", `name swatch${i}`, { x: left, y: top, width: 10, height: 10, fill: view.palette[i] });
+    sheet.draw("text", `name${i}`, { x: left + 14, y: top + 9, class: "psi-tick" }, name);
   });
+  return 1 + Math.max(...lines);
 }
 
 function drawPlan(sheet, view, row, i, { y, slot, x }) {

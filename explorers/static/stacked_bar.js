@@ -1,5 +1,8 @@
 // Stacked bars: the parts of a ledger, one column per choice, against a capacity.
 
+const LINE = 15; // pixels from one line of text to the next
+const RISE = 3; // pixels by which a figure moves up until nothing is in its way
+
 function scene(view, state, evaluate) {
   const columns = view.columns.map(([value, label]) => {
     const given = { [view.across]: value };
@@ -36,26 +39,43 @@ function describe(view, { columns, capacity }) {
 
 function draw(sheet, view, { columns, capacity }) {
   const [width, height] = [sheet.root.viewBox.baseVal.width, sheet.root.viewBox.baseVal.height];
-  const box = { left: 60, right: width - 60, top: 40, bottom: height - 26 };
+  const size = (value) => write(value, view.unit);
   const axis = roundAxis(Math.max(capacity, ...columns.map((column) => column.total)));
+  const ticks = Array.from({ length: Math.floor((axis.top / axis.step) * 1.0001) + 1 }, (_, i) => i * axis.step);
+  const [left, right] = [Math.max(60, 10 + widest(ticks.map(size))), width - roomOfLimit(view.capacityLabel, size(capacity))];
+  const slot = (right - left) / columns.length;
+  const middle = (i) => left + slot * (i + 0.5);
+  const spans = (text) => columns.map((column, i) => stretchOf(text(column), figureLook(width, column.chosen), middle(i), right));
+  const [names, totals] = [spans(({ label }) => label), spans(({ total }) => size(total))];
+  const lines = linesOf(names);
+  const box = { left, right, top: 40 + 2 * LINE * Math.max(...linesOf(totals)), bottom: height - 26 - LINE * Math.max(...lines) };
   const y = (value) => box.bottom - ((box.bottom - box.top) * value) / axis.top;
-  drawAxis(sheet, box, axis, y, (value) => write(value, view.unit));
-  const slot = (box.right - box.left) / columns.length;
-  columns.forEach((column, i) => drawColumn(sheet, view, column, i, { x: box.left + slot * i, slot, y, box }));
-  drawLimit(sheet, box, y(capacity), view.capacityLabel, write(capacity, view.unit));
+  drawAxis(sheet, box, ticks, y, size);
+  drawLimit(sheet, box, y(capacity), view.capacityLabel, size(capacity));
+  const taken = [{ ...box, top: y(capacity) - 2, bottom: y(capacity) + 2 }];
+  columns.forEach((column, i) => {
+    const top = drawColumn(sheet, view, column, i, { middle: middle(i), wide: Math.min(slot * 0.64, 92), y });
+    drawTotal(sheet, column, i, { span: totals[i], top, taken, text: size(column.total) });
+    sheet.draw("text", `label${i}`, { x: names[i].middle, y: box.bottom + 18 + LINE * lines[i], class: weightOf(column), "text-anchor": "middle" }, column.label);
+  });
 }
 
-function drawAxis(sheet, box, axis, y, label) {
-  for (let i = 0; i * axis.step <= axis.top * 1.0001; i++) {
-    const at = y(i * axis.step);
-    sheet.draw("line", `grid${i}`, { x1: box.left, x2: box.right, y1: at, y2: at, class: i ? "psi-grid" : "psi-axis" });
-    sheet.draw("text", `tick${i}`, { x: box.left - 8, y: at + 4, class: "psi-tick", "text-anchor": "end" }, label(i * axis.step));
-  }
+function stretchOf(text, look, middle, end) {
+  const wide = widthOf(text, look);
+  return stretch(middle - wide / 2, wide, 0, end);
 }
 
-function drawColumn(sheet, view, column, i, { x, slot, y, box }) {
-  const wide = Math.min(slot * 0.64, 92);
-  const middle = x + slot / 2;
+const weightOf = (column) => (column.chosen ? "psi-figure psi-bold" : "psi-figure");
+
+function drawAxis(sheet, box, ticks, y, size) {
+  ticks.forEach((value, i) => {
+    sheet.draw("line", `grid${i}`, { x1: box.left, x2: box.right, y1: y(value), y2: y(value), class: i ? "psi-grid" : "psi-axis" });
+    sheet.draw("text", `tick${i}`, { x: box.left - 8, y: y(value) + 4, class: "psi-tick", "text-anchor": "end" }, size(value));
+  });
+}
+
+// The parts, one on the other; returns where they end.
+function drawColumn(sheet, view, column, i, { middle, wide, y }) {
   let below = 0;
   column.parts.forEach((part, k) => {
     const top = y(below + part);
@@ -64,11 +84,14 @@ function drawColumn(sheet, view, column, i, { x, slot, y, box }) {
     sheet.draw("rect", `part${i}.${k}`, { ...shape, fill: view.palette[k], class: column.chosen ? "psi-part" : "psi-part psi-faint" });
     below += part;
   });
+  return y(below);
+}
+
+// What a column comes to and whether it fits, above it, and above the line and its neighbour's where these are in the way.
+function drawTotal(sheet, column, i, { span, top, taken, text }) {
+  const places = Array.from({ length: top / RISE }, (_, k) => ({ ...span, top: top - 31 - RISE * k, bottom: top - 3 - RISE * k }));
+  const { middle: x, bottom } = firstFree(taken, places);
   const good = column.headroom >= 0;
-  const above = y(below);
-  const place = { x: middle, "text-anchor": "middle" };
-  const weight = column.chosen ? "psi-figure psi-bold" : "psi-figure";
-  sheet.draw("text", `total${i}`, { ...place, y: above - 20, class: weight }, write(column.total, view.unit));
-  sheet.draw("text", `fits${i}`, { ...place, y: above - 6, class: good ? "psi-good" : "psi-bad" }, good ? "fits" : "too big");
-  sheet.draw("text", `label${i}`, { ...place, y: box.bottom + 18, class: weight }, column.label);
+  sheet.draw("text", `total${i}`, { x, y: bottom - 17, class: weightOf(column), "text-anchor": "middle" }, text);
+  sheet.draw("text", `fits${i}`, { x, y: bottom - 3, class: good ? "psi-good" : "psi-bad", "text-anchor": "middle" }, good ? "fits" : "too big");
 }

@@ -87,10 +87,9 @@ function draw(sheet, view, seen) {
 
 function drawTimes(sheet, box, x, end, view, width) {
   const { step } = roundAxis(end || 1, Math.max(3, width / 110));
-  for (let i = 0; i * step <= end * 1.0001; i++) {
-    sheet.draw("line", `time${i}`, { x1: x(i * step), x2: x(i * step), y1: box.top, y2: box.bottom + 4, class: "psi-grid" });
-    sheet.draw("text", `time tick${i}`, { x: x(i * step), y: box.bottom + 18, class: "psi-tick", "text-anchor": "middle" }, write(i * step, view.timeUnit));
-  }
+  const ticks = Array.from({ length: Math.floor((end / step) * 1.0001) + 1 }, (_, i) => i * step);
+  ticks.forEach((time, i) => sheet.draw("line", `time${i}`, { x1: x(time), x2: x(time), y1: box.top, y2: box.bottom + 4, class: "psi-grid" }));
+  drawLabels(sheet, "time tick", ticks.map((time) => [x(time), write(time, view.timeUnit)]), box.bottom + 18, 0, width);
 }
 
 // All blocks of one kind and tone are one path: a picture of ten thousand blocks has some dozen elements.

@@ -1,9 +1,12 @@
 """An explorer's front end in a real browser, with no Jupyter and no kernel behind it."""
 
+import random
+
 import pytest
 
 from explorers import (
     EXPLORERS,
+    Choice,
     bits_explorer,
     gather_explorer,
     memory_explorer,
@@ -162,17 +165,52 @@ def test_elements_are_kept_from_one_picture_to_the_next(bare, explorer):
     assert page.evaluate("bars.every((bar, i) => bar === document.querySelectorAll('svg rect')[i])")
 
 
-def test_every_explorers_first_slider_moves_number_and_picture(bare, open_page):
-    page, still = open_page(), []
+def settings_of(explorer):
+    """Settings to look at: as it is made, each control alone at each end, then random ones, always the same."""
+    draw, stops = random.Random(16), {}
+    for name, control in explorer.controls.items():
+        stops[name] = [row[0] for row in control.options] if isinstance(control, Choice) else control.stops
+    ends = [{**explorer.settings, name: row[i]} for name, row in stops.items() for i in (0, -1)]
+    return [explorer.settings, *ends, *({name: draw.choice(row) for name, row in stops.items()} for _ in range(4))]
+
+
+# For each of the settings: the texts that leave the picture, cover another or are struck through by a level line.
+COLLIDING = """async (many) => {
+  const svg = document.querySelector("#place svg"), found = [];
+  const shared = (a, b, from, to) => Math.min(a[to], b[to]) - Math.max(a[from], b[from]);
+  const meet = (a, b) => shared(a, b, "left", "right") > 0.5 && shared(a, b, "top", "bottom") > 2.5;
+  const inside = (r, frame) => shared(r, frame, "left", "right") > r.width - 0.5 && shared(r, frame, "top", "bottom") > r.height - 0.5;
+  const strikes = (line, r) => line.height === 0 && line.top > r.top + 3 && line.top < r.bottom - 3 && shared(line, r, "left", "right") > 0;
+  for (const settings of many) {
+    for (const [name, value] of Object.entries(settings)) shown.model.set(name, value);
+    await new Promise((done) => setTimeout(done));
+    const frame = svg.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()]);
+    const lines = [...svg.querySelectorAll("line.psi-limit")].map((line) => line.getBoundingClientRect());
+    texts.forEach(([text, r], i) => {
+      if (!inside(r, frame)) found.push([text, "outside", settings]);
+      if (lines.some((line) => strikes(line, r))) found.push([text, "struck through", settings]);
+      for (const [other, q] of texts.slice(0, i)) if (meet(r, q)) found.push([text, other, settings]);
+    });
+  }
+  return found;
+}"""
+
+
+def test_every_explorers_first_slider_moves_it_and_no_label_covers_another(bare, open_page):
+    page, still, colliding = open_page(375), [], {}
     seen = lambda: (page.locator(FIGURES).all_text_contents(), page.locator("svg").inner_html())
     for name, make in EXPLORERS.items():
-        bare(make(), page=page)
+        explorer = make()
+        bare(explorer, page=page)
         before, slider = seen(), page.locator(SLIDERS).first
         slider.press("ArrowRight")
         if seen() == before:
             slider.press("ArrowLeft")  # it stood at its end
         still += [name] if any(now == then for now, then in zip(seen(), before, strict=True)) else []
+        colliding[name] = page.evaluate(COLLIDING, settings_of(explorer))
     assert still == []
+    assert {name: found for name, found in colliding.items() if found} == {}
 
 
 def test_a_player_plays_to_the_end_and_starts_again(bare, open_page):
