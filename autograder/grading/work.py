@@ -18,9 +18,8 @@ from ..students import StudentBank, seed
 PACKAGE = Path(__file__).resolve().parent.parent
 # modules of the formulary that read, write and compare; what its formulas say is told by the keys
 READERS = ("amounts", "arithmetic", "judge", "reckon", "units")
-
-
 NOTHING_READ = "nothing could be read: "  # a reason beside which it needs not be told how many lines wait
+NOTHING = Text(en=NOTHING_READ + "{why}", zh="无法读取：{why}")
 
 
 @cache
@@ -173,9 +172,6 @@ class Marker:
     def lines_of(self, exercise):
         """The grade ids of an exercise's lines."""
         return [grade_id(self.bank[exercise], line) for line in self.bank[exercise].rubric]
-
-
-NOTHING = Text(en=NOTHING_READ + "{why}", zh="无法读取：{why}")
 
 
 def _fault(answers):
