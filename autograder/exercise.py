@@ -345,6 +345,11 @@ class Exercise(Strict):
         """What answers came to that were marked before, by part and answer."""
         return {}
 
+    @cached_property
+    def results(self):
+        """What lines came to before, by all that tells one result from another."""
+        return {}
+
     def worked_out(self):
         """The exercise, once all has been worked out that its marking asks for."""
         for part in self.parts:

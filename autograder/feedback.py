@@ -1,8 +1,9 @@
 """Marked lines as a learner reads them: markdown in a notebook, HTML in nbgrader's pages, plain text in its comments."""
 
 import re
-from functools import cache
+from functools import cache, wraps
 from html import escape
+from itertools import islice
 
 import yaml
 
@@ -19,7 +20,21 @@ def heading(result, languages):
     return SIGNS.get(result.status, "✗"), result.line.title.say(languages), f"{points} / {result.line.points:g}"
 
 
-def text(result, languages=LANGUAGES, reveal=True, see=None):
+def _once(show):
+    """`show`, whose outcome is kept with the result: learners share many."""
+
+    @wraps(show)
+    def kept(result, languages=LANGUAGES, reveal=True, see=None):
+        key = show.__name__, languages, reveal, see
+        if key not in result.shown:
+            result.shown[key] = show(result, languages, reveal, see)
+        return result.shown[key]
+
+    return kept
+
+
+@_once
+def text(result, languages, reveal, see):
     """The line as plain text, language after language, a sentence a paragraph."""
     sign, title, score = heading(result, languages)
     told = ("\n".join(sentence) for language in languages for sentence in _told(result, language, reveal, see))
@@ -33,7 +48,8 @@ def markdown(result, languages=LANGUAGES, reveal=True, see=None):
     return "\n    - ".join([f"- {sign} **{title}**: {score}", *told])
 
 
-def html(result, languages=LANGUAGES, reveal=True, see=None):
+@_once
+def html(result, languages, reveal, see):
     """The line as HTML without any markup of the learner's in it."""
     sign, title, score = map(escape, heading(result, languages))
     lists = "".join(f'<ul lang="{language}">{_items(result, language, reveal, see)}</ul>' for language in languages)
@@ -107,7 +123,9 @@ def chapters():
 def spoken(texts):
     """("zh",) or ("en",), the language that texts of a learner are written in, or () where they are too short to tell."""
     whole = " ".join(texts)
-    chinese, latin = len(re.findall(r"[\u4e00-\u9fff]", whole)), len(re.findall(r"[A-Za-z]{2,}", whole))
+    chinese = len(re.findall(r"[\u4e00-\u9fff]", whole))
+    enough = max(FEW, 2 * chinese + 1)  # words by which it is told; more are not counted
+    latin = len([*islice(re.finditer(r"[A-Za-z]{2,}", whole), enough)])
     if chinese >= FEW or latin >= FEW:
         return ("zh",) if 2 * chinese >= latin else ("en",)
     return ()

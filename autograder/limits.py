@@ -6,6 +6,7 @@ CELL = 100_000  # characters of an answer cell
 AMOUNT = 300  # characters of an amount
 SHORT = 200  # characters of an answer of which the finding is kept, in case another learner gives it
 FINDINGS = 4_096  # that are kept of an exercise
+RESULTS = 256  # of whole lines that are kept of it, with the feedback on them
 FORMULA = 2_000  # characters of a formula
 FORMULA_TOKENS = 300  # numbers, letters and signs of it
 FORMULA_DEPTH = 40  # brackets within brackets

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache
 
@@ -62,6 +62,7 @@ class LineResult:
     status: Status
     findings: tuple = ()
     note: Text | None = None
+    shown: dict = field(default_factory=dict, init=False, compare=False, repr=False)  # what `feedback` has made of it
 
     @property
     def needs_human(self):
@@ -114,7 +115,16 @@ def words(key, **values):
 
 def mark(exercise, answers):
     """One LineResult per rubric line, from answers by part name (missing ones count as blank)."""
-    return [_mark_safely(exercise, line, answers) for line in exercise.rubric]
+    return [_kept(exercise, _mark_safely(exercise, line, answers)) for line in exercise.rubric]
+
+
+def _kept(exercise, result):
+    """The result, or an equal one of another learner's, whose feedback is made; a line read in free text comes out as no other does."""
+    if result.line.marked_by == "claims":
+        return result
+    key = result.line.name, result.points, result.status, result.findings, result.note
+    keep = exercise.results.setdefault if len(exercise.results) < limits.RESULTS else exercise.results.get
+    return keep(key, result)
 
 
 def _mark_safely(exercise, line, answers):

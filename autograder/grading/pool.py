@@ -70,12 +70,14 @@ class _Pool:
         while busy := [worker for worker in self.workers if worker.job is not None]:
             ready = wait([worker.pipe for worker in busy], timeout=1.0)
             for worker in busy:
+                told = []
                 if worker.pipe in ready:
-                    yield from self._taken(worker)
+                    told = list(self._taken(worker))
                 elif time.monotonic() - worker.since > PATIENCE:
-                    yield from self._lost(worker, "took too long")
+                    told = list(self._lost(worker, "took too long"))
                 if worker.job is None:
-                    self._next(worker, jobs)
+                    self._next(worker, jobs)  # first, so that it works while what it gave is looked at
+                yield from told
 
     def _next(self, worker, jobs):
         job = self.again.popleft() if self.again else next(jobs, None)
