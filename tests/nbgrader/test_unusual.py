@@ -6,8 +6,9 @@ import zipfile
 import nbformat
 import pytest
 
-from autograder.assignment import answer_id, load_assignment, solution
+from autograder.assignment import answer_id, grade_id, load_assignment, solution
 from autograder.bank import Bank
+from autograder.rubric import mark
 from tests.nbgrader.course import PS, Copy, cells, needs_running
 
 BANK = Bank()
@@ -100,6 +101,16 @@ def endless(exercise, source):
     return f"{source}\n{needs_running(exercise)}\nimport os\nos._exit(1)"
 
 
+def missed(exercise):
+    """The last number of each line that asks for several, far off."""
+    lines = [[name for name in line.parts if exercise.part(name).type == "number"] for line in exercise.rubric if line.marked_by == "key"]
+    return {names[-1]: 1.2345e-30 for names in lines if len(names) > 1}
+
+
+def partly(exercise, source):
+    return "\n".join([source, *(f"{name} = {value}" for name, value in missed(exercise).items())])
+
+
 @pytest.fixture(scope="module")
 def graded(course, tmp_path_factory):
     """The unusual class handed in and graded in one run, beside the three, in a course of its own."""
@@ -108,7 +119,7 @@ def graded(course, tmp_path_factory):
         notebook = perfect(course)
         damage(notebook)
         course.hand_in(f"student_{damage.__name__}", notebook)
-    for change in (typographic, computed, harmful, endless):
+    for change in (typographic, computed, harmful, endless, partly):
         course.hand_in(f"student_{change.__name__}", with_answers(course, change))
     archive = course.folder / "downloaded" / PS / "archive"
     archive.mkdir(parents=True)
@@ -134,6 +145,18 @@ def test_what_a_learning_management_system_exports_is_collected(graded):
 @pytest.mark.parametrize("student", [*(damage.__name__ for damage in DAMAGES), "zipped", "typographic", "computed", "harmful"])
 def test_right_answers_get_their_points_whatever_happened_to_the_notebook(graded, student):
     assert by_key(graded, f"student_{student}") == BY_KEY
+
+
+def test_a_part_of_a_line_earns_its_part_of_the_points_and_is_told(graded):
+    grades, told, shares = graded.grades("student_partly"), cells(graded.read("autograded", "student_partly")), set()
+    for exercise in map(BANK.__getitem__, load_assignment(PS).exercises):
+        for result in mark(exercise, solution(exercise, "en") | missed(exercise)):
+            name, line = grade_id(exercise, result.line), result.line
+            if line.marked_by == "key":
+                shares.add(result.points / line.points)
+                assert grades[name][:3] == (result.points, None, False)
+                assert f"{result.points:.3g} / {line.points:g}" in told[name].outputs[0].data["text/plain"]
+    assert len([share for share in shares if 0 < share < 1]) > 1
 
 
 def test_code_that_ends_the_process_goes_to_a_person(graded):
