@@ -159,7 +159,6 @@ class Tally:
         setattr(self, FIELDS[state], getattr(self, FIELDS[state]) + 1)
 
 
-UNKNOWN = [None, Status.HUMAN.name, True, []]  # what the journal is told of a line that no exercise of ours has
 FIELDS = {GRADED: "graded", WAITS: "waiting", BROKEN: "broken"}
 
 
@@ -380,7 +379,6 @@ class _Run:
         if isinstance(done, pool.Failure):
             self.tally.faults[item.student] = str(done)
             return None, where, Handed(item.timestamp, item.source, item.how, BROKEN, str(done)[:500])
-        done = replace(done, lines={name: done.lines.get(name, UNKNOWN) for name in done.entries})  # a notebook need not hold all exercises
         self.tally.lines += len(done.lines)
         notebook = done.notebook.encode()
         self._write_notebook(item, done.whole, notebook)

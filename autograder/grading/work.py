@@ -13,6 +13,7 @@ from ..assignment import Assignment, answer_id, grade_id, solution
 from ..bank import Bank
 from ..exercise import Text
 from ..reasons.rubric import RUBRIC_FOLDER, VOCABULARY_FILE
+from ..rubric import Status
 from ..students import StudentBank, seed
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -138,14 +139,15 @@ class Marker:
         make = self._again if job.only is not None else self._whole
         notebook, marked, parts = make(job, paper, bank)
         marking.write_outputs(notebook, marked, self.assignment.reveals(), None if job.only is None else set(marked.results))
-        names = paper.lines if job.only is None else marked.results
+        # of several notebooks each holds only some exercises, and a line may be of none that the bank still has
+        names = [name for name in (paper.lines if job.only is None else marked.results) if name in paper.lines]
         return Done(
             job.student,
             job.paper,
-            {name: marking.entry(paper.lines[name], marked) for name in names if name in paper.lines},
+            {name: marking.entry(paper.lines[name], marked) for name in names},
             notebook=json.dumps(notebook, ensure_ascii=False) + "\n",
             answers=pack(marked.answers),
-            lines={name: _line(result) for name, result in marked.results.items()},
+            lines={name: _line(marked.results.get(name)) for name in names},
             keys=self.keys_for(job.student),
             whole=job.only is None,
             seconds=time.perf_counter() - started,
@@ -198,7 +200,9 @@ def _told(value):
 
 
 def _line(result):
-    """What the journal and the report keep of a line: points, status, the mistakes met."""
+    """What the journal and the report keep of a line: points, status, whether it needs a person, the mistakes met."""
+    if result is None:  # no exercise of ours has it
+        return [None, Status.HUMAN.name, True, []]
     mistakes = [[finding.part, finding.mistake] for finding in result.findings if finding.mistake]
     return [result.points, result.status.name, result.needs_human, mistakes]
 

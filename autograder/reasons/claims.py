@@ -43,11 +43,6 @@ class Reading:
         return (1 << bisect_left(self.mentions, place, key=lambda mention: mention.start)) - 1
 
     @cached_property
-    def concepts(self):
-        """The concepts that are mentioned anywhere."""
-        return frozenset(mention.concept for mention in self.mentions)
-
-    @cached_property
     def options(self):
         """What mentions anywhere fit: concepts, and pairs of a concept and a sign."""
         return frozenset(self.fitting.single)
@@ -149,7 +144,7 @@ def _made(claim, row, reading):
 
 def _reversed(claim, row, reading):
     """The opposite of the row, wherever a clause says it."""
-    if any(map(reading.concepts.isdisjoint, row.names)):
+    if any(map(reading.options.isdisjoint, row.names)):
         return
     wanted = [reading.fitting[names] for names in row.names]
     for first, count, window in _windows(row, reading, wanted, counts=(1,)):

@@ -91,6 +91,9 @@ function stretch(left, wide, from, to) {
   return { left: start, middle: start + wide / 2, right: start + wide };
 }
 
+// What an axis is marked with from 0 on; the end counts in spite of rounding.
+const ticksUpTo = (end, step) => Array.from({ length: Math.floor((end / step) * 1.0001) + 1 }, (_, i) => i * step);
+
 const apart = (one, other) => !one || one.right + 4 <= other.left;
 
 // Labels [x, text] in one line: all of them, or every other, third, … as there is room between `from` and `to`.

@@ -41,7 +41,7 @@ function draw(sheet, view, { columns, capacity }) {
   const [width, height] = [sheet.root.viewBox.baseVal.width, sheet.root.viewBox.baseVal.height];
   const size = (value) => write(value, view.unit);
   const axis = roundAxis(Math.max(capacity, ...columns.map((column) => column.total)));
-  const ticks = Array.from({ length: Math.floor((axis.top / axis.step) * 1.0001) + 1 }, (_, i) => i * axis.step);
+  const ticks = ticksUpTo(axis.top, axis.step);
   const [left, right] = [Math.max(60, 10 + widest(ticks.map(size))), width - roomOfLimit(view.capacityLabel, size(capacity))];
   const slot = (right - left) / columns.length;
   const middle = (i) => left + slot * (i + 0.5);

@@ -87,7 +87,7 @@ function draw(sheet, view, seen) {
 
 function drawTimes(sheet, box, x, end, view, width) {
   const { step } = roundAxis(end || 1, Math.max(3, width / 110));
-  const ticks = Array.from({ length: Math.floor((end / step) * 1.0001) + 1 }, (_, i) => i * step);
+  const ticks = ticksUpTo(end, step);
   ticks.forEach((time, i) => sheet.draw("line", `time${i}`, { x1: x(time), x2: x(time), y1: box.top, y2: box.bottom + 4, class: "psi-grid" }));
   drawLabels(sheet, "time tick", ticks.map((time) => [x(time), write(time, view.timeUnit)]), box.bottom + 18, 0, width);
 }
